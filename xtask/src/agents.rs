@@ -1,7 +1,7 @@
-//! The agent CLIs of the tests, each at its pinned version in a folder of its own outside the tree.
+//! Installs the agent CLIs for the tests, each at a pinned version, in a cache outside the tree.
 //!
-//! All that are missing are installed at once: npm waits for the network most of the time. What
-//! cannot be had is said, and the tests that need it say so too.
+//! The installs run in parallel, because npm waits for the network most of the time. If an install
+//! fails, this prints the reason, and the tests that need that CLI are skipped.
 
 use std::env;
 use std::fs;
@@ -13,10 +13,10 @@ use std::time::Instant;
 use crate::cargo::is_on_path;
 use crate::say;
 
-/// One place for both: the tests look for exactly these.
+/// The pinned versions. The tests read the same file.
 const LIST: &str = include_str!("../../crates/testkit/src/agents.txt");
 
-/// A line of the list.
+/// One line of [`LIST`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Agent {
     name: &'static str,
@@ -24,7 +24,7 @@ struct Agent {
     version: &'static str,
 }
 
-/// Installs what is missing; for each CLI that is there, the variable that tells the tests where.
+/// Installs the missing CLIs. Returns the environment variable and the path of each CLI that is available.
 pub(crate) fn install() -> Vec<(String, PathBuf)> {
     let agents: Vec<Agent> = list().collect();
     let missing: Vec<String> =
@@ -36,7 +36,7 @@ pub(crate) fn install() -> Vec<(String, PathBuf)> {
     let found: Vec<Result<PathBuf, String>> = thread::scope(|scope| {
         let started: Vec<_> = agents.iter().map(|agent| scope.spawn(|| agent.get())).collect();
         let ended = started.into_iter().map(thread::ScopedJoinHandle::join);
-        ended.map(|outcome| outcome.unwrap_or_else(|_| Err("the install broke off".to_owned()))).collect()
+        ended.map(|outcome| outcome.unwrap_or_else(|_| Err("the install panicked".to_owned()))).collect()
     });
     let paired = agents.iter().zip(found);
     paired.filter_map(|(agent, outcome)| Some((agent.variable(), agent.told(outcome)?))).collect()
@@ -50,7 +50,7 @@ fn list() -> impl Iterator<Item = Agent> {
 }
 
 impl Agent {
-    /// The variable by which a person chooses another program, and the tests are told of this one.
+    /// Returns the variable that holds the path of the program. A person can set it to use another program.
     fn variable(self) -> String {
         format!("WINDLASS_TEST_{}", self.name.to_uppercase())
     }
@@ -69,7 +69,7 @@ impl Agent {
         installed || env::var_os(self.variable()).is_some()
     }
 
-    /// Where it is, installed once; or why it is not.
+    /// Returns the path of the program and installs it if necessary, or returns why that failed.
     fn get(self) -> Result<PathBuf, String> {
         if let Some(path) = env::var_os(self.variable()) {
             return Ok(PathBuf::from(path));
@@ -85,18 +85,18 @@ impl Agent {
     }
 
     fn told(self, outcome: Result<PathBuf, String>) -> Option<PathBuf> {
-        let missing = |why: &String| say::note(&format!("no {self} ({why}); tests that need it are skipped"));
+        let missing = |why: &String| say::note(&format!("no {self} ({why}); skipping tests that need it"));
         outcome.inspect_err(missing).ok()
     }
 
-    /// Beside its place first, then renamed: two at once do not see each other's halves.
+    /// Installs into a temporary folder and renames it, so that a parallel install never sees half of it.
     fn install(self, cache: &Path, folder: &Path) -> Result<(), String> {
         if !is_on_path("npm") {
             return Err("npm is not installed".to_owned());
         }
         let place = cache.join(format!(".installing-{}-{}", self.name, std::process::id()));
         let outcome = self.npm_install(&place).and_then(|()| self.put_in_place(&place, folder));
-        // Nothing is left there when it was renamed.
+        // After a rename the folder no longer exists.
         let _ = fs::remove_dir_all(&place);
         outcome
     }
@@ -116,18 +116,20 @@ impl Agent {
         }
     }
 
-    /// In a home of its own, because some unpack themselves into it when they first start.
+    /// Starts the CLI and compares its version.
+    ///
+    /// Uses an empty home, because some CLIs unpack files into it on their first start.
     fn check_version(self, place: &Path) -> Result<(), String> {
         let home = place.join("home");
         fs::create_dir_all(&home).map_err(|error| format!("{}: {error}", home.display()))?;
         let mut command = Command::new(self.bin(place));
         command.arg("--version").env("HOME", &home).current_dir(&home).stdin(Stdio::null());
-        let output = command.output().map_err(|error| format!("the installed CLI does not start: {error}"));
+        let output = command.output().map_err(|error| format!("could not start the installed CLI: {error}"));
         let _ = fs::remove_dir_all(&home);
         let said = String::from_utf8_lossy(&output?.stdout).into_owned();
         match said.contains(self.version) {
             true => Ok(()),
-            false => Err(format!("the installed CLI says it is `{}`", said.trim())),
+            false => Err(format!("the installed CLI reports version `{}`", said.trim())),
         }
     }
 
@@ -147,19 +149,19 @@ impl std::fmt::Display for Agent {
     }
 }
 
-/// The file is written last: a folder without it is what an interrupted install left.
+/// Returns whether the install finished. The file `complete` is written last.
 fn is_complete(folder: &Path) -> bool {
     folder.join("complete").is_file()
 }
 
-/// What npm says first: the code and the reason. Advice and the place of its log follow.
+/// Returns the first lines of npm's output: the code and the reason. Advice and the path of a log follow.
 fn first_lines(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let said = text.lines().map(|line| line.trim_start_matches("npm error").trim());
     said.filter(|line| !line.is_empty()).take(3).collect::<Vec<_>>().join(" | ")
 }
 
-/// Where what is downloaded for tests and benches is kept, outside the tree.
+/// Returns the cache for downloads of tests and benches. It is outside the tree.
 pub(crate) fn cache_folder() -> Option<PathBuf> {
     let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     set("WINDLASS_TEST_CACHE")

@@ -1,8 +1,8 @@
-//! `cargo xtask bench`: everything that is measured, in one table.
+//! `cargo xtask bench`: runs the benches.
 //!
-//! A bench compares with something measured in the same run and prints ratios. Those that start
-//! whole programs are here; those that need a crate's inside are its examples named `bench_*`,
-//! found by their file and described by their first line.
+//! Each bench compares with a baseline that it measures in the same run, and prints ratios. Benches
+//! that start whole programs are here. Benches that need the inside of a crate are its examples
+//! `bench_*`: this module finds them by file name and describes them by their first line.
 
 mod build;
 mod check;
@@ -27,7 +27,7 @@ struct Bench {
 
 enum How {
     Here(Measure),
-    /// Needs no binary of this tree: it builds its own.
+    /// Builds its own binary instead of using the one of this tree.
     Apart(fn() -> Result<(), String>),
     Example {
         package: String,
@@ -35,22 +35,22 @@ enum How {
     },
 }
 
-/// Measures the binary and prints what it found.
+/// A function that measures the binary and prints the result.
 type Measure = fn(&Path) -> Result<(), String>;
 
 const HERE: &[(&str, &str, Measure)] = &[
-    ("hook", "`windlass hook` end to end, beside /bin/true and a Node script doing the same", hook::run),
-    ("start", "`windlass --version` and `--help`, beside /bin/true", start::run),
+    ("hook", "`windlass hook` end to end, compared with /bin/true and a similar Node script", hook::run),
+    ("start", "`windlass --version` and `--help`, compared with /bin/true", start::run),
     ("instructions", "`windlass hook` under callgrind", instructions),
-    ("check", "`windlass workflow check` of 1,000 and 10,000 nodes", check::run),
+    ("check", "`windlass workflow check` with 1,000 and 10,000 nodes", check::run),
     (
         "steps",
-        "durable steps of workflows through the store, beside LangGraph with its SQLite saver",
+        "durable workflow steps through the store, compared with LangGraph and its SQLite saver",
         steps::run,
     ),
 ];
 
-/// Runs the named benches, or all.
+/// Runs the named benches, or all of them.
 pub(crate) fn run(names: &[&str]) -> Outcome {
     let table = table();
     if names == ["list"] {
@@ -58,7 +58,7 @@ pub(crate) fn run(names: &[&str]) -> Outcome {
         return Ok(Verdict::Good);
     }
     if let Some(unknown) = names.iter().find(|name| !table.iter().any(|bench| bench.name == **name)) {
-        return Err(format!("no bench is named `{unknown}`; `cargo xtask bench list` names them"));
+        return Err(format!("there is no bench `{unknown}`; `cargo xtask bench list` lists the benches"));
     }
     for bench in table.iter().filter(|bench| names.is_empty() || names.contains(&bench.name.as_str())) {
         say::step(&format!("{}: {}", bench.name, bench.about));
@@ -97,7 +97,7 @@ fn table() -> Vec<Bench> {
     here.chain([build]).chain(examples(&cargo::root().join("crates"))).collect()
 }
 
-/// Every `crates/*/examples/bench_NAME.rs`.
+/// Finds every `crates/*/examples/bench_NAME.rs`.
 fn examples(crates: &Path) -> Vec<Bench> {
     let folders = fs::read_dir(crates).into_iter().flatten().filter_map(Result::ok);
     let files = folders.flat_map(|folder| {
@@ -119,8 +119,8 @@ fn example(folder: &str, file: &Path) -> Option<Bench> {
     Some(Bench { name, about, how: How::Example { package, example } })
 }
 
-/// A folder of its own for what a bench writes, on the disk that the build is on: a sync costs
-/// nothing where the temporary directory is memory.
+/// Creates a folder for the files of a bench, on the disk of the build. A temporary directory may be in
+/// memory, where a sync costs nothing.
 fn folder(name: &str) -> Result<PathBuf, String> {
     let folder = cargo::built(Profile::Release)?.join("bench").join(name);
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -129,7 +129,7 @@ fn folder(name: &str) -> Result<PathBuf, String> {
 
 fn instructions(bin: &Path) -> Result<(), String> {
     if !cargo::is_on_path("valgrind") {
-        say::note("valgrind is not installed");
+        say::note("valgrind is not installed, so this bench is skipped");
         return Ok(());
     }
     println!("{} instructions ({} allowed)", callgrind::count(bin)?, callgrind::LIMIT);

@@ -1,4 +1,4 @@
-//! Counts the instructions of `windlass hook` with callgrind: a measure without noise.
+//! Counts the instructions of `windlass hook` with callgrind. Unlike times, the count hardly varies.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -6,10 +6,10 @@ use std::process::{Command, Stdio};
 use crate::bench::engine::Engine;
 use crate::cargo::could_not_start;
 
-/// What one hook call may cost from start to exit.
+/// The most instructions of one hook call, from start to exit.
 pub(crate) const LIMIT: u64 = 120_000;
 
-/// Counts, and refuses a hook that costs more than [`LIMIT`].
+/// Counts the instructions and fails if there are more than [`LIMIT`].
 pub(crate) fn check(bin: &Path) -> Result<u64, String> {
     let count = count(bin)?;
     match count <= LIMIT {
@@ -18,7 +18,7 @@ pub(crate) fn check(bin: &Path) -> Result<u64, String> {
     }
 }
 
-/// The instructions of one hook call that is answered at once.
+/// Counts the instructions of one hook call that the engine answers at once.
 pub(crate) fn count(bin: &Path) -> Result<u64, String> {
     let engine = Engine::start()?;
     let mut valgrind = Command::new("valgrind");

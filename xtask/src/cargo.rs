@@ -1,14 +1,14 @@
-//! Cargo as a program: its flags, its profile, where it puts things.
+//! Runs cargo and other programs, and finds the files that cargo builds.
 
 use std::env;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
-/// Which profile is built.
+/// The build profile.
 ///
-/// `Release` by default: the binary that is tested is the one that is shipped, the instruction
-/// count needs it anyway, and so the dependencies are compiled once.
+/// The default is `Release`, so that the tests run the binary that ships. The instruction count needs
+/// a release build anyway, so cargo compiles the dependencies only once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Profile {
     Dev,
@@ -31,33 +31,33 @@ impl Profile {
     }
 }
 
-/// Which output of a program is read along.
+/// The output of a program that [`watched`] reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Watch {
     Stdout,
     Stderr,
 }
 
-/// The root of the workspace.
+/// Returns the root of the workspace.
 pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."))
 }
 
-/// `cargo WORDS`, in the root.
+/// Returns the command `cargo WORDS` in the root of the workspace.
 pub(crate) fn cargo(words: &[&str]) -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root()).args(words).stdin(Stdio::null());
-    // Either would replace the flags of .cargo/config.toml and silently give a dynamic binary.
+    // Either variable replaces the flags of .cargo/config.toml, and the binary would be dynamic.
     command.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
     command
 }
 
-/// Runs a command to its end and says whether it succeeded.
+/// Runs a command and returns whether it succeeded.
 pub(crate) fn succeeds(command: &mut Command) -> Result<bool, String> {
     command.status().map(|status| status.success()).map_err(|error| could_not_start(command, &error))
 }
 
-/// Runs a command, passing one of its outputs on line by line to the terminal and to `see`.
+/// Runs a command and passes each line of one of its outputs to the terminal and to `see`.
 pub(crate) fn watched(
     command: &mut Command,
     watch: Watch,
@@ -85,13 +85,13 @@ pub(crate) fn could_not_start(command: &Command, error: &std::io::Error) -> Stri
     format!("could not start `{}`: {error}", command.get_program().to_string_lossy())
 }
 
-/// Whether a program is on the `PATH`.
+/// Returns whether a program is on the `PATH`.
 pub(crate) fn is_on_path(name: &str) -> bool {
     let path = env::var_os("PATH").unwrap_or_default();
     env::split_paths(&path).any(|folder| folder.join(name).is_file())
 }
 
-/// Builds the binary and says where it is.
+/// Builds the binary and returns its path.
 pub(crate) fn windlass(profile: Profile) -> Result<PathBuf, String> {
     let words = [&["build", "--package", "windlass"], profile.flags()].concat();
     if !succeeds(&mut cargo(&words))? {
@@ -100,16 +100,17 @@ pub(crate) fn windlass(profile: Profile) -> Result<PathBuf, String> {
     Ok(built(profile)?.join("windlass"))
 }
 
-/// Where cargo puts what it builds.
+/// Returns the folder that cargo builds into.
 pub(crate) fn built(profile: Profile) -> Result<PathBuf, String> {
     let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     Ok(target.join(host()?).join(profile.folder()))
 }
 
-/// The target triple: `.cargo/config.toml` builds for the host, by name.
+/// Returns the target triple. `.cargo/config.toml` names the host as the target, so cargo builds into
+/// a folder of that name.
 fn host() -> Result<String, String> {
     let output = Command::new("rustc").arg("-vV").output().map_err(|error| format!("rustc: {error}"))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let line = text.lines().find_map(|line| line.strip_prefix("host: "));
-    line.map(str::to_owned).ok_or_else(|| "rustc does not name its host".to_owned())
+    line.map(str::to_owned).ok_or_else(|| "`rustc -vV` prints no host".to_owned())
 }

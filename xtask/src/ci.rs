@@ -1,4 +1,4 @@
-//! `cargo xtask ci`: what a change must pass.
+//! `cargo xtask ci`: runs everything that a change must pass.
 
 use crate::cargo::{self, cargo};
 use crate::test::{self, Options};
@@ -6,7 +6,7 @@ use crate::{Outcome, Verdict, say};
 
 pub(crate) fn run() -> Outcome {
     let format = ["fmt", "--all", "--check"];
-    // In release like the tests, so that build scripts (SQLite above all) run once for both.
+    // Uses the release profile like the tests, so that build scripts (mostly SQLite) run once for both.
     let clippy = ["clippy", "--workspace", "--all-targets", "--release", "--", "-D", "warnings"];
     for (name, words) in [("format", format.as_slice()), ("clippy", clippy.as_slice())] {
         if !say::timed(name, || cargo::succeeds(&mut cargo(words)))? {

@@ -1,16 +1,16 @@
-//! What the tests need of the machine: Debian packages. The agent CLIs are `agents`'.
+//! Installs the Debian packages that the tests need. `agents` installs the agent CLIs.
 //!
-//! What cannot be had is said, and the tests that need it say so too.
+//! If an install fails, this prints the reason, and the tests that need the package are skipped.
 
 use std::process::{Command, Stdio};
 
 use crate::cargo::is_on_path;
 use crate::say;
 
-/// Programs that are packages of the same name.
+/// The programs that the tests need. Each is in the package of the same name.
 const PACKAGES: &[&str] = &["git", "strace", "tmux", "valgrind"];
 
-/// Installs the missing packages where that is possible, and says where it is not.
+/// Installs the missing packages if possible. Otherwise prints their names.
 pub(crate) fn packages() {
     let missing: Vec<&str> = PACKAGES.iter().copied().filter(|name| !is_on_path(name)).collect();
     if missing.is_empty() {
@@ -18,12 +18,12 @@ pub(crate) fn packages() {
     }
     let names = missing.join(", ");
     if !is_on_path("apt-get") || !is_root() {
-        say::note(&format!("missing, and not installed without apt-get and root: {names}"));
+        say::note(&format!("missing: {names}; installing them needs apt-get and root"));
         return;
     }
     say::step(&format!("installing packages: {names}"));
     if !apt(&missing) {
-        say::note("apt-get could not install them; tests that need them are skipped");
+        say::note("apt-get could not install them; skipping tests that need them");
     }
 }
 

@@ -1,6 +1,6 @@
-//! Chores of the project: `cargo xtask test|install|sweep|bench|ci`.
+//! Runs the chores of the project: `cargo xtask test|install|sweep|bench|ci`.
 //!
-//! Only reads the command line; each chore is a file of its own.
+//! This file only reads the command line. Each chore is a separate file.
 
 mod agents;
 mod bench;
@@ -18,18 +18,18 @@ use std::process::ExitCode;
 const HELP: &str = "\
 usage: cargo xtask <chore>
 
-  test [--quick] [FILTER]  installs what the tests need, builds, runs all of them, counts
-                           --quick: nothing installed, dev profile, no agent CLI, no callgrind
-  install                  installs what the tests need, and no more
-  sweep [--full]           kills the process at every crash point, prints a table
-  bench [NAME ...]         measures, prints ratios (without a name: all; `list` names them)
-  ci                       format, clippy with warnings denied, test
+  test [--quick] [FILTER]  install the tests' dependencies, build and run the tests, print the totals
+                           --quick: install nothing, use the dev profile, no agent CLIs, no callgrind
+  install                  only install the tests' dependencies
+  sweep [--full]           kill the process at every crash point and print a table
+  bench [NAME ...]         run the named benches, or all, and print ratios (`bench list`: their names)
+  ci                       check the format, run clippy with warnings denied, then `test`
 ";
 
-/// How a chore ended that got as far as ending.
+/// The result of a chore. `Err` is a chore that could not finish, with the reason.
 type Outcome = Result<Verdict, String>;
 
-/// Whether everything it looked at was good.
+/// The verdict of a chore that finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Good,
@@ -42,7 +42,7 @@ fn main() -> ExitCode {
     let outcome = match words.as_slice() {
         ["test", rest @ ..] => test::Options::read(rest).and_then(|options| test::run(&options)),
         ["install"] => {
-            say::timed("what the tests need", test::install_all);
+            say::timed("installing the tests' dependencies", test::install_all);
             Ok(Verdict::Good)
         }
         ["sweep"] => sweep::run(sweep::Depth::Short),

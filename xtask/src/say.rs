@@ -1,23 +1,23 @@
-//! What a person reads while a chore runs: short lines on standard error.
+//! Prints the progress of a chore as short lines on standard error.
 
 use std::time::Instant;
 
-/// What is done now.
+/// Prints the step that starts now.
 pub(crate) fn step(what: &str) {
     eprintln!("==> {what}");
 }
 
-/// A detail of it.
+/// Prints a detail of the current step.
 pub(crate) fn note(what: &str) {
     eprintln!("    {what}");
 }
 
-/// What went wrong.
+/// Prints an error.
 pub(crate) fn wrong(what: &str) {
     eprintln!("error: {what}");
 }
 
-/// Says a step, does it, and says how long it took.
+/// Prints a step, runs it, and prints the time it took.
 pub(crate) fn timed<T>(what: &str, work: impl FnOnce() -> T) -> T {
     step(what);
     let start = Instant::now();

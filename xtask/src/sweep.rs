@@ -1,11 +1,11 @@
-//! `cargo xtask sweep`: kills the process at every crash point and prints what came of it.
+//! `cargo xtask sweep`: kills the process at every crash point and prints the results.
 //!
-//! The sweeps themselves are tests of the binary's crate, in `tests/sim`.
+//! The sweeps are tests of the crate `windlass`, in `tests/sim`.
 
 use crate::cargo::{self, cargo};
 use crate::{Outcome, Verdict, say};
 
-/// How many points are tried.
+/// The number of crash points to try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Depth {
     Short,

@@ -1,9 +1,9 @@
-//! How many tests passed, failed and did not run, read from what the runners print.
+//! Counts passed, failed and skipped tests in the output of the test runners.
 
 use std::fmt;
 use std::ops::AddAssign;
 
-/// The count of one or several test runs.
+/// The totals of one or more test runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Tally {
     pub(crate) passed: usize,
@@ -12,12 +12,12 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Reads nextest's summary or a `test result:` line of the standard runner; any other is nothing.
+    /// Reads nextest's summary or a `test result:` line of the standard runner. Other lines give `None`.
     pub(crate) fn read(line: &str) -> Option<Tally> {
         let counts = if line.trim_start().starts_with("Summary [") {
             line.split_once(" run:")?.1
         } else {
-            // Indented, it is what a failed test printed, which the summary counts.
+            // An indented line is output of a failed test, which the summary already counts.
             line.strip_prefix("test result:")?.split_once(". ")?.1
         };
         let mut tally = Tally::default();
@@ -38,7 +38,7 @@ impl Tally {
         }
     }
 
-    /// A test that said why it could not run was counted as passed by its runner.
+    /// Moves tests from passed to skipped. The runner counts a test that skips itself as passed.
     pub(crate) fn move_to_skipped(&mut self, count: usize) {
         self.passed = self.passed.saturating_sub(count);
         self.skipped += count;

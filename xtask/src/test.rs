@@ -1,6 +1,6 @@
-//! `cargo xtask test`: installs, builds, runs everything, counts.
+//! `cargo xtask test`: installs the dependencies, builds and runs the tests, and prints the totals.
 //!
-//! One profile for the binary and for the tests, so that nothing is built twice.
+//! The binary and the tests use the same profile, so that cargo builds nothing twice.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::cargo::{self, Profile, Watch, cargo};
 use crate::tally::Tally;
 use crate::{Outcome, Verdict, agents, callgrind, install, say};
 
-/// What was asked for on the command line.
+/// The options of `cargo xtask test`.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Options {
     extent: Extent,
@@ -24,7 +24,7 @@ enum Extent {
 }
 
 impl Options {
-    /// Everything there is.
+    /// Returns the options that run all tests.
     pub(crate) fn everything() -> Options {
         Options { extent: Extent::Everything, filter: None }
     }
@@ -36,7 +36,7 @@ impl Options {
                 "--quick" => options.extent = Extent::Quick,
                 flag if flag.starts_with('-') => return Err(format!("`test` has no flag `{flag}`")),
                 filter if options.filter.is_none() => options.filter = Some(filter.to_owned()),
-                more => return Err(format!("one filter at most, `{more}` is a second")),
+                more => return Err(format!("`test` takes only one filter; `{more}` is a second one")),
             }
         }
         Ok(options)
@@ -50,7 +50,7 @@ impl Options {
     }
 }
 
-/// Runs the tests and prints the count.
+/// Runs the tests and prints the totals.
 pub(crate) fn run(options: &Options) -> Outcome {
     let world = World::prepare(options);
     let runner = Runner::find();
@@ -71,7 +71,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
     }
     say::step(&tally.to_string());
     if tally.passed + tally.failed == 0 && options.filter.is_none() {
-        return Err("not a single test was run".to_owned());
+        return Err("no test ran".to_owned());
     }
     Ok(if tally.failed > 0 { Verdict::Bad } else { verdict })
 }
@@ -84,14 +84,14 @@ fn run_tests(runner: &Runner, options: &Options, world: &World) -> Counted {
     let status = cargo::watched(world.equip(&mut command), runner.watch(), |line| {
         tally += Tally::read(line).unwrap_or_default();
     })?;
-    // What a filter left out was not skipped.
+    // Tests that the filter left out do not count as skipped.
     if options.filter.is_some() {
         tally.skipped = 0;
     }
     Ok((tally, if status.success() { Verdict::Good } else { Verdict::Bad }))
 }
 
-/// The examples in the documentation, where there are any: nextest does not run them.
+/// Runs the examples in the documentation, if there are any. nextest does not run them.
 fn documentation(options: &Options, world: &World) -> Counted {
     let needed = Runner::find() == Runner::Nextest
         && options.filter.is_none()
@@ -124,7 +124,7 @@ fn has_doc_tests(folder: &Path) -> bool {
     })
 }
 
-/// Tests that their runner leaves out, each with the reason that stands at it.
+/// Finds the tests with an `ignore` attribute and returns their names and reasons.
 fn ignored(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
     let mut found = Vec::new();
@@ -158,7 +158,7 @@ fn opens_example(line: &str) -> bool {
     line.starts_with("//! ```") || line.starts_with("/// ```")
 }
 
-/// The instruction count of the hook: the one measure that does not depend on the machine's mood.
+/// Checks the instruction count of the hook. It is the only measurement that the load does not affect.
 fn instructions(options: &Options, world: &World) -> Counted {
     if options.extent == Extent::Quick || options.filter.is_some() {
         return Ok((Tally::default(), Verdict::Good));
@@ -169,7 +169,7 @@ fn instructions(options: &Options, world: &World) -> Counted {
         world.note_skip("hook_instructions", "`valgrind` is not installed");
         return Ok((one(1, 0), Verdict::Good));
     }
-    // Built with the tests; a build of its own might choose other features and compile it again.
+    // The test build made this binary. A separate build might choose other features and compile it again.
     let bin = cargo::built(options.profile())?.join("windlass");
     match callgrind::check(&bin) {
         Ok(count) => {
@@ -183,9 +183,9 @@ fn instructions(options: &Options, world: &World) -> Counted {
     }
 }
 
-/// What the tests are given.
+/// The environment of the tests.
 struct World {
-    /// A variable for each agent CLI that is there.
+    /// The variable and the path of each available agent CLI.
     agents: Vec<(String, PathBuf)>,
     skips: PathBuf,
     extent: Extent,
@@ -210,7 +210,7 @@ impl World {
         command
     }
 
-    /// The lines that tests left when they could not run, in order.
+    /// Returns the lines that skipped tests wrote, sorted.
     fn skips(&self) -> Vec<String> {
         let text = fs::read_to_string(&self.skips).unwrap_or_default();
         let mut lines: Vec<String> =
@@ -222,7 +222,7 @@ impl World {
 
     fn note_skip(&self, test: &str, why: &str) {
         let text = fs::read_to_string(&self.skips).unwrap_or_default();
-        // A count that is one short is no reason to fail.
+        // If the write fails, the totals are off by one, which is no reason to fail.
         let _ = fs::write(&self.skips, format!("{text}SKIPPED: {test}: {why}\n"));
     }
 }
@@ -233,20 +233,20 @@ impl Drop for World {
     }
 }
 
-/// What the tests need of the machine; a variable for each agent CLI that is there.
+/// Installs the tests' dependencies. Returns the variable and the path of each available agent CLI.
 pub(crate) fn install_all() -> Vec<(String, PathBuf)> {
     install::packages();
     agents::install()
 }
 
-/// Who runs the tests.
+/// The test runner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Runner {
     Nextest,
     Standard,
 }
 
-/// How far a runner goes.
+/// A stage of the test run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Build,
@@ -265,7 +265,7 @@ impl Runner {
         }
     }
 
-    /// Where the runner prints its count.
+    /// Returns the output that the runner prints its summary to.
     fn watch(self) -> Watch {
         match self {
             Runner::Nextest => Watch::Stderr,

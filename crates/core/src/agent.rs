@@ -1,6 +1,7 @@
-//! What an agent said, in one form for all of them.
+//! The messages of an agent, in one form for all agents.
 //!
-//! A driver's `parse` makes these out of lines; what they add up to is `peers::agent::Transcript`'s.
+//! A driver's parser turns lines into these events; `peers::agent` turns the events into a verdict
+//! on the turn.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -9,186 +10,155 @@ use crate::hook::ToolName;
 use crate::time::Moment;
 use crate::usage::Usage;
 
-/// One thing an agent said or did. `side` means: in a subagent, not the main conversation.
+/// One message or action of an agent. `side` marks a message from a subagent rather than the main
+/// conversation.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum AgentEvent {
-    /// The conversation began, or went on.
+    /// The session started or resumed.
     SessionInit {
-        /// Its id.
         session: String,
-        /// The model.
         model: String,
-        /// The tools there are.
         tools: Vec<String>,
     },
-    /// The agent spoke.
     Text {
-        /// What it said.
         text: String,
-        /// The message it is part of.
+        /// The message that contains the text.
         message_id: String,
-        /// In a subagent.
         side: bool,
     },
-    /// The agent thought.
     Thinking {
-        /// What.
         text: String,
-        /// In a subagent.
         side: bool,
     },
-    /// The agent wants to use a tool.
+    /// The agent asks to use a tool.
     ToolUse {
-        /// The call.
         id: String,
-        /// What the tool does.
         tool: ToolName,
-        /// The name that the CLI gives it.
+        /// The CLI's name for the tool.
         name: String,
-        /// It asks a person.
+        /// The tool asks a person.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         asks: bool,
-        /// Its input in a few words.
+        /// The input in a few words.
         summary: String,
-        /// In a subagent.
         side: bool,
     },
-    /// What a tool gave.
     ToolResult {
-        /// The call.
         id: String,
-        /// It was refused or failed.
         is_error: bool,
-        /// What it gave, shortened.
+        /// The output, shortened.
         text: String,
-        /// The call got as far as a permission decision, so that a hook must have been asked.
-        /// A call of a tool that does not exist, or with a wrong input, does not.
+        /// The call reached a permission decision, so a hook must have arrived for it. A call of an
+        /// unknown tool, or one with a wrong input, does not get that far.
         was_decided: bool,
-        /// In a subagent.
         side: bool,
     },
-    /// What a message has used so far; said again with each part of the message.
+    /// The usage of a message so far. The CLI repeats it with each part of the message.
     Spent {
-        /// The message.
         message_id: String,
-        /// Its usage.
         usage: Usage,
     },
-    /// The model's API gave an error.
+    /// An error of the model's API.
     ApiError {
-        /// What kind of error it is.
         trouble: ApiTrouble,
-        /// The CLI's word for it.
         error: String,
-        /// For people.
         text: String,
     },
-    /// A request is tried again.
+    /// The CLI repeats a request.
     Retry(ApiRetry),
-    /// Where the account stands with its limits.
     RateLimit(RateLimit),
-    /// Something for people.
+    /// A notice for people.
     Notice {
-        /// The CLI's word for it.
         about: String,
-        /// For people.
         text: String,
     },
-    /// A turn is over. There may be several in one stream.
+    /// The end of a turn. One stream can contain several.
     Result(Box<TurnResult>),
-    /// A message we have no use for.
+    /// A message that Windlass does not use.
     Unknown {
-        /// What the CLI calls it.
+        /// The CLI's name for the message.
         what: String,
     },
-    /// A line that cannot be read.
+    /// A line that Windlass cannot read.
     Warning {
-        /// Why.
         what: String,
     },
 }
 
-/// A request that is tried again.
+/// A request that the CLI repeats.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ApiRetry {
-    /// Which try failed, from 1.
+    /// The failed attempt, counted from 1.
     pub attempt: u32,
-    /// How many there will be.
     pub max_retries: u32,
-    /// The wait before the next.
+    /// The wait before the next attempt.
     pub delay_ms: u64,
-    /// The HTTP status, when there was one.
+    /// The HTTP status, if there was one.
     pub status: Option<u16>,
-    /// The CLI's word for it.
     pub error: String,
 }
 
-/// Where the account stands with its limits.
+/// The state of an account's usage limits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RateLimit {
-    /// Nothing more is accepted.
+    /// The API accepts no more requests.
     pub rejected: bool,
-    /// When it ends.
     pub resets_at: Option<Moment>,
-    /// Which limit.
+    /// The name of the limit.
     pub limit: Option<String>,
 }
 
-/// An error of the model's API.
+/// The kind of an API error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ApiTrouble {
-    /// A usage limit was reached.
+    /// The agent reached a usage limit.
     RateLimit,
-    /// It may pass: the server is overloaded or failed.
+    /// An error that may pass: the server is overloaded or failed.
     Transient,
-    /// Nobody is logged in, or the key was refused.
+    /// No user is logged in, or the API refused the key.
     Login,
-    /// It will not pass: the request was refused.
+    /// An error that will not pass: the API refused the request.
     Lasting,
 }
 
-/// How a turn ended, as the CLI says.
+/// The end of a turn, as the CLI reports it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct TurnResult {
-    /// Why the turn failed. A turn without a failure ended well.
+    /// The failure. A turn without one ended well.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<TurnFailure>,
-    /// The last words.
+    /// The last message.
     pub text: Option<String>,
-    /// The value, where a schema was given and the agent kept to it.
+    /// The structured answer, if there was a schema and the agent followed it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub structured: Option<Value>,
-    /// What this turn used, subagents included where the CLI says so.
+    /// The usage of this turn, including subagents where the CLI counts them.
     pub usage: Usage,
-    /// The cost in `usage` is of all turns of the stream so far rather than of this one.
+    /// The cost in `usage` covers all turns of the stream so far, not this turn alone.
     pub cost_is_cumulative: bool,
-    /// Turns of the model.
+    /// The number of turns of the model.
     pub num_turns: u32,
 }
 
-/// Why a turn failed.
+/// The failure of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TurnFailure {
-    /// What kind of failure it is.
     pub cause: FailureCause,
-    /// The CLI's word for it.
     pub word: String,
-    /// What the CLI says about it.
+    /// The CLI's explanation.
     pub said: Option<String>,
 }
 
-/// What kind of failure ended a turn.
+/// The kind of failure that ended a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureCause {
-    /// The model's API gave an error.
     Api(ApiTrouble),
-    /// Somebody cut the turn off.
+    /// Someone interrupted the turn.
     CutOff,
-    /// A limit of the CLI itself was reached: turns or money.
+    /// The agent reached a limit of its own CLI, on turns or money.
     OwnLimit,
-    /// Anything else.
     Other,
 }

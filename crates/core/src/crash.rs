@@ -1,34 +1,32 @@
-//! Where a test asks a process to die: the text of `WINDLASS_CRASH_AT`.
+//! Crash points for tests, read from `WINDLASS_CRASH_AT`.
 //!
-//! `windlass:12` kills Windlass at its 12th point, `host:2` a host at its second, `all:12`
-//! Windlass and every host and agent of its run. `effect:3` kills nobody: the task that performs an effect
-//! panics, at the third point of such tasks. Reading the variable and dying is left to
-//! the processes themselves.
+//! - `windlass:12` kills Windlass at its 12th crash point.
+//! - `host:2` kills a host at its second.
+//! - `all:12` kills Windlass and every host and agent of its run.
+//! - `effect:3` kills no process: the task that performs an effect panics at the third crash point
+//!   of such tasks.
+//!
+//! The processes themselves read the variable and exit.
 
-/// Who is to die.
+/// The processes to kill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Victim {
-    /// The engine alone; the agent goes on.
+    /// The engine alone. The agent keeps working.
     Windlass,
-    /// A host alone.
     Host,
-    /// Engine, hosts and agents.
     Everything,
-    /// The task that performs an effect.
     Effect,
 }
 
-/// Die at the `point`th crash point, counted from 1.
+/// An order to crash at the `point`th crash point, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CrashPlan {
-    /// Who dies.
     pub victim: Victim,
-    /// At which point.
     pub point: u64,
 }
 
 impl CrashPlan {
-    /// Reads `victim:point`; anything else is no plan.
+    /// Reads `victim:point`. Returns `None` for any other text.
     pub fn parse(text: &str) -> Option<CrashPlan> {
         let (victim, point) = text.split_once(':')?;
         let victim = match victim {

@@ -1,4 +1,6 @@
-//! What is to be done in the world. In the log before it is done, each with an id.
+//! Effects: actions in the world that the engine plans.
+//!
+//! Each effect has an id, and Windlass logs it before performing it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -10,193 +12,168 @@ use crate::spec::Spec;
 use crate::tasks::{Attempts, TaskId};
 use crate::time::Moment;
 
-/// An effect and its name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Planned {
-    /// Its name.
     pub id: EffectId,
-    /// What to do.
     pub effect: Effect,
 }
 
-/// What to do.
+/// An action that Windlass performs outside the engine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "type")]
 pub enum Effect {
-    /// Make the text of an entity, the tracker (never over an existing one) and, in `plugin`
-    /// mode, the state file. Settled by `Prepared`.
+    /// Render the prompt of an entity and create the tracker (never overwriting an existing one)
+    /// and, in `plugin` mode, the state file. Settled by `Prepared`.
     Prepare {
-        /// What the entity is told, where it is one that speaks.
+        /// The arguments of the entity, if it takes any.
         args: Option<String>,
     },
     /// Run one turn of the agent. Settled by `SessionEnded`.
     StartSession(SessionPlan),
-    /// Kill every child of the run, agents and checks alike, without grace: somebody who
-    /// cancelled already does not want to wait.
+    /// Kill every child process of the run, agents and checks alike, without a grace period:
+    /// whoever cancels a second time does not want to wait.
     KillChildren,
-    /// Look at tracker and repository. Settled by `Inspected`.
+    /// Inspect the tracker and the repository. Settled by `Inspected`.
     Inspect {
-        /// The agent's last words, in which a promise is looked for.
+        /// The agent's last message, which may contain its completion promise.
         last_message: Option<String>,
     },
     /// Run the checks. Settled by `ChecksFinished`.
     RunChecks {
-        /// Which; all of them where none is named.
+        /// The checks to run. Empty means all of them.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         names: Vec<String>,
-        /// Where.
         workspace: String,
     },
-    /// Run a command line of the workflow's author. Settled by `ShellEnded`.
+    /// Run a command line from the workflow. Settled by `ShellEnded`.
     RunShell {
-        /// What is run by `sh -c`.
+        /// The command line for `sh -c`.
         command: String,
-        /// Where.
         workspace: String,
-        /// It may be run again when nobody knows whether it was.
+        /// The command may run again if it is unknown whether it ran.
         idempotent: bool,
-        /// When it must have ended.
         deadline: Option<Moment>,
     },
-    /// Start another run and see it to its end. Settled by `RunEnded`.
+    /// Start a child run and follow it to its end. Settled by `RunEnded`.
     StartRun {
-        /// Its id; chosen here, so that it is never started twice.
+        /// The id of the child run. Chosen here so that it never starts twice.
         run: RunId,
-        /// Its orders.
         spec: Box<Spec>,
     },
-    /// Choose the next task of a file and mark it as begun. Settled by `TaskClaimed`.
+    /// Choose the next task of a file and mark it as started. Settled by `TaskClaimed`.
     ClaimTask {
-        /// The file; the usual places where nothing is said.
+        /// The task file. `None` means the default locations.
         path: Option<String>,
-        /// Which of the ready tasks may be taken.
+        /// A filter on the ready tasks.
         select: Option<Expression>,
-        /// What this run is at already.
+        /// The tasks that this run already works on.
         busy: Vec<TaskId>,
-        /// How often each may be tried, and was.
+        /// The attempts made and allowed for each task.
         attempts: Attempts,
     },
-    /// Say in the file how a task went. Settled by `TaskSettled`.
+    /// Write the result of a task into its file. Settled by `TaskSettled`.
     SettleTask {
-        /// The file; the usual places where nothing is said.
+        /// The task file. `None` means the default locations.
         path: Option<String>,
-        /// Which.
         task: TaskId,
-        /// What was done for it succeeded, its checks too.
+        /// The work for the task and its checks succeeded.
         ok: bool,
-        /// The last words of the last agent that was asked how the task is, empty where it said nothing;
-        /// none where no agent was asked.
+        /// The last message of the last agent that was asked about the task, or an empty text if it
+        /// said nothing. `None` if no agent was asked.
         said: Option<String>,
-        /// What was wrong, where something was.
+        /// The problem, if there was one.
         why: Option<String>,
-        /// The branch of its worktree, where nothing is brought back from there: it is taken away
-        /// if it holds no work.
+        /// The branch of the task's worktree if nothing lands from it. Windlass removes the
+        /// worktree if it contains no work.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         branch: Option<String>,
     },
-    /// Put a task back in the file that is not worked on any more, though it was not done. Settled
-    /// by `TaskSettled`.
+    /// Return an unfinished task to the file. Settled by `TaskSettled`.
     ReleaseTask {
-        /// The file; the usual places where nothing is said.
+        /// The task file. `None` means the default locations.
         path: Option<String>,
-        /// Which.
         task: TaskId,
-        /// The branch of its worktree, which is taken away if it holds no work.
+        /// The branch of the task's worktree. Windlass removes the worktree if it contains no work.
         branch: Option<String>,
-        /// What kept it from being done, where it was that and not the end of the run.
+        /// The obstacle, unless the task is released because the run ends.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         why: Option<String>,
     },
     /// Make a worktree for a task. Settled by `WorktreeMade`.
     MakeWorktree {
-        /// The task it is for.
         task: TaskId,
-        /// The try, from 1.
+        /// The attempt, counted from 1.
         attempt: u32,
-        /// The branch it begins at, once that is decided; that of the workspace where it is not.
+        /// The branch to start from. `None` means the branch of the workspace.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         target: Option<String>,
     },
-    /// Bring what was done for a task in a worktree back where it is claimed to be done, with the
-    /// checks run on it. Settled by `Landed`.
+    /// Land the work of a task if it claims to be done, after running the checks on it. Settled by
+    /// `Landed`.
     Land {
-        /// The worktree.
+        /// The path of the worktree.
         workspace: String,
-        /// Its branch.
         branch: String,
-        /// The branch it is brought back to; that of the workspace where none is named.
+        /// The branch to land on. `None` means the branch of the workspace.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         target: Option<String>,
-        /// The file of the task; the usual places where nothing is said.
+        /// The task file. `None` means the default locations.
         path: Option<String>,
-        /// The task.
         task: TaskId,
-        /// The last words of the last agent that was asked how the task is, empty where it said nothing;
-        /// none where no agent was asked.
+        /// The last message of the last agent that was asked about the task, or an empty text if it
+        /// said nothing. `None` if no agent was asked.
         said: Option<String>,
     },
-    /// Answer a hook; the answer is in the log, so a resend gets the same.
-    AnswerHook {
-        /// Which call.
-        hook: HookId,
-        /// What it is told.
-        answer: HookAnswer,
-    },
+    /// Answer a hook. The log keeps the answer, so a repeated call gets the same one.
+    AnswerHook { hook: HookId, answer: HookAnswer },
     /// Wait. Settled by `WaitOver`.
-    WaitUntil {
-        /// Until when.
-        until: Moment,
-    },
-    /// Show the counters to people in the tracker's frontmatter.
+    WaitUntil { until: Moment },
+    /// Show the counters in the tracker's frontmatter.
     MarkTracker {
-        /// Turns begun.
+        /// The number of turns started.
         iteration: u32,
-        /// The loop goes on.
         active: bool,
     },
-    /// End what is left of a node: every child, a run it started; mark its tracker inactive and
-    /// remove its state file. Settled by `CleanedUp`.
+    /// End the remains of a node: kill its child processes, end its child run, mark its tracker
+    /// inactive and remove its state file. Settled by `CleanedUp`.
     CleanUp {
-        /// Turns finished.
+        /// The number of finished turns.
         iteration: u32,
     },
 }
 
-/// What holds for an effect, for all who plan, commit, perform or count it.
+/// The properties of an effect that the code that plans, commits, performs or counts it needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EffectTraits {
-    /// The commit that plans it must be on disk before it is performed: it starts, ends or holds
-    /// something outside.
+    /// The commit that plans the effect must be on disk before Windlass performs it, because the
+    /// effect starts, ends or locks something outside.
     pub needs_disk: bool,
-    /// The `type` of the event that settles it: the effect is open until that is in the log, also
-    /// after a crash. None where nobody waits for an outcome.
+    /// The `type` of the event that settles the effect. The effect stays open until that event is
+    /// in the log, even across a crash. `None` if nothing waits for an outcome.
     pub settled_by: Option<&'static str>,
-    /// It begins something that a paused run does not begin.
+    /// A paused run does not start this effect.
     pub begins_work: bool,
-    /// Whether a turn of an agent begins with it.
     pub turn: BeginsTurn,
 }
 
-/// Whether a turn of an agent begins with an effect.
+/// The attempts of an effect that start a turn of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BeginsTurn {
-    /// It does not.
     Never,
-    /// With the first attempt; the others repeat that turn.
+    /// The first attempt. Later attempts repeat the same turn.
     AtFirstAttempt,
-    /// Each time.
     Always,
 }
 
 impl Effect {
-    /// Returns what holds for this effect. The only place that says so.
+    /// Returns the properties of this effect. No other code decides them.
     pub const fn traits(&self) -> EffectTraits {
-        /// Committed before it is performed, and open until this event.
+        /// On disk before it is performed, and open until this event.
         const fn open(settled_by: &'static str) -> EffectTraits {
             let settled_by = Some(settled_by);
             EffectTraits { needs_disk: true, settled_by, begins_work: false, turn: BeginsTurn::Never }
         }
-        /// The same, and held back while the run is paused.
+        /// The same, and deferred while the run is paused.
         const fn work(settled_by: &'static str) -> EffectTraits {
             EffectTraits { begins_work: true, ..open(settled_by) }
         }
@@ -216,30 +193,30 @@ impl Effect {
             Effect::SettleTask { .. } | Effect::ReleaseTask { .. } => open("task_settled"),
             Effect::MakeWorktree { .. } => work("worktree_made"),
             Effect::Land { .. } => work("landed"),
-            // Another turn in the same session.
+            // The agent takes another turn in the same session.
             Effect::AnswerHook { answer: HookAnswer::Block { .. }, .. } => {
                 EffectTraits { needs_disk: true, turn: BeginsTurn::Always, ..ONCE }
             }
-            // A tool's permission can be decided again alike.
+            // After a crash, the same permission can be decided again with the same result.
             Effect::AnswerHook { .. } | Effect::MarkTracker { .. } => ONCE,
             Effect::WaitUntil { .. } => open("wait_over"),
             Effect::CleanUp { .. } => open("cleaned_up"),
         }
     }
 
-    /// Whether it needs an outcome in the log: what is open after a crash is settled.
+    /// Decides whether the effect stays open until an event settles it.
     pub const fn is_settled_by_an_event(&self) -> bool {
         self.traits().settled_by.is_some()
     }
 
-    /// Whether it begins something that a paused run does not begin.
+    /// Decides whether a paused run defers this effect.
     pub const fn begins_work(&self) -> bool {
         self.traits().begins_work
     }
 }
 
 impl Planned {
-    /// Whether a turn of an agent begins with it.
+    /// Decides whether a turn of an agent starts with this effect.
     pub fn begins_turn(&self) -> bool {
         match self.effect.traits().turn {
             BeginsTurn::Never => false,
@@ -249,20 +226,19 @@ impl Planned {
     }
 }
 
-/// One turn of an agent CLI, decided before it is started.
+/// One turn of an agent CLI, as planned before it starts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionPlan {
-    /// The conversation; chosen here, so that it is in the log before the spawn.
+    /// The session id. Chosen here so that it is in the log before the process starts.
     pub session: SessionId,
-    /// Go on with that conversation rather than begin it.
+    /// Resume the session instead of starting it.
     pub resume: bool,
-    /// What the agent is told.
     pub prompt: String,
-    /// The loop lives in the Stop hook: the CLI's own cap on blocks must not end it.
+    /// The loop runs inside the Stop hook, so the CLI's own limit on blocked stops must not end it.
     pub holds_stop: bool,
-    /// When the turn must have ended, for the node's or the whole run's sake.
+    /// The deadline of the node or of the whole run.
     pub deadline: Option<Moment>,
-    /// The JSON Schema of what it must answer.
+    /// The JSON Schema of the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
 }

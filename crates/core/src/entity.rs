@@ -1,7 +1,7 @@
-//! An entity: a named prompt asset (a command, a skill or an agent), in one form for all providers.
+//! An entity: a named prompt (a command, a skill or an agent), in one form for all providers.
 //!
-//! Reading the formats is `forms::entity`'s; which of two wins, and what a name means, is
-//! [`registry`](crate::registry)'s.
+//! `forms::entity` reads the formats. [`registry`](crate::registry) resolves names and decides
+//! which of two entities with the same name wins.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,118 +9,102 @@ use std::fmt;
 use crate::words;
 use serde::{Deserialize, Serialize};
 
-/// A named prompt asset.
+/// A command, a skill or an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Entity {
-    /// What it is.
     pub kind: EntityKind,
-    /// As it was written; looked up without regard to case.
+    /// The name as written. Lookup ignores case.
     pub name: String,
-    /// What it is for, in its author's words; perhaps empty.
+    /// The author's description, possibly empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// Other names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub aliases: Vec<String>,
-    /// The text itself, with its placeholders.
+    /// The text, with its placeholders.
     pub prompt: String,
-    /// The only tools it may use; `None` where it lists none. What that means to a session is
-    /// [`limits`](crate::registry::limits)'s.
+    /// The only tools that the entity may use. `None` if it lists none.
+    /// [`limits`](crate::registry::limits) applies them to a session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<EntityTool>>,
-    /// What it says of single tools, in its order: the last rule that matches a call counts.
+    /// Rules for single tools, in order. The last rule that matches a call wins.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<ToolRule>,
-    /// The agents that it is to be done by, as a command or skill names them.
+    /// The names of the agents that carry out a command or skill.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<String>,
-    /// What those are, once every file is read: their limits hold, too.
+    /// The agents themselves, once every file is read. Their limits apply too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub roles: Vec<EntityRole>,
-    /// Which model it wants.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<Model>,
-    /// What to type after its name.
+    /// A hint about the arguments to type after the name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub argument_hint: Option<String>,
-    /// Where it comes from.
     pub source: EntitySource,
-    /// What else its file says, kept as it was read.
+    /// All other keys of the file, as read.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub extra: BTreeMap<String, serde_json::Value>,
 }
 
 words! {
-    /// What an entity is.
+    /// The kind of an entity.
     #[derive(PartialOrd, Ord, Hash)]
     pub enum EntityKind {
         /// A prompt with arguments.
         Command = "command",
-        /// An instruction that can be followed in any conversation.
+        /// An instruction for any conversation.
         Skill = "skill",
-        /// A role: its text is the system prompt.
+        /// A role. The text is the system prompt.
         Agent = "agent",
     }
 }
 
 impl EntityKind {
-    /// Reads the word, in the singular or the plural.
+    /// Reads the word, singular or plural.
     pub fn parse(word: &str) -> Option<EntityKind> {
         EntityKind::from_word(word.strip_suffix('s').unwrap_or(word))
     }
 }
 
 words! {
-    /// Whose format it is, in the order in which one wins over the next.
+    /// The tool whose format an entity uses, in order of precedence.
     #[derive(PartialOrd, Ord, Hash)]
     pub enum Provider {
-        /// Our own.
         Windlass = "windlass",
-        /// Claude Code, its plugins included.
+        /// Claude Code and its plugins.
         Claude = "claude",
-        /// OpenCode.
         Opencode = "opencode",
-        /// GitHub Copilot.
         Copilot = "copilot",
-        /// Codex.
         Codex = "codex",
-        /// Gemini.
         Gemini = "gemini",
-        /// `.agents`, which several CLIs read.
+        /// The folder `.agents`, which several CLIs read.
         Shared = "shared",
-        /// Atomic.
         Atomic = "atomic",
     }
 }
 
 words! {
-    /// How near an entity is to the work, the nearest first.
+    /// The distance of an entity from the work, the nearest level first.
     #[derive(PartialOrd, Ord, Hash)]
     pub enum Level {
-        /// In the repository.
         Project = "project",
-        /// In the user's own folders.
         User = "user",
-        /// Part of Windlass.
         Builtin = "builtin",
     }
 }
 
-/// Where an entity comes from.
+/// The place where an entity was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EntitySource {
-    /// Whose format it is.
     pub provider: Provider,
-    /// How near it is.
     pub level: Level,
-    /// How many folders above the work it was found: of two in one project the nearer wins.
+    /// The number of folders above the workspace. Of two entities in one project the nearer wins.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub distance: u16,
-    /// Its file; for a built-in one its place in the sources.
+    /// The file. For a built-in entity, its path in the sources.
     pub path: String,
-    /// Where it begins in that file, from 1.
+    /// The first line of the entity in that file, counted from 1.
     pub line: u32,
-    /// The plugin that brings it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plugin: Option<PluginSource>,
 }
@@ -130,85 +114,77 @@ fn is_zero(distance: &u16) -> bool {
     *distance == 0
 }
 
-/// The plugin an entity was found in.
+/// The plugin that contains an entity.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PluginSource {
-    /// Its name, the first part of the names of what it brings.
+    /// The name, which is also the first part of the names of its entities.
     pub name: String,
-    /// Its absolute folder, which `${CLAUDE_PLUGIN_ROOT}` means.
+    /// The absolute path of the folder, the value of `${CLAUDE_PLUGIN_ROOT}`.
     pub root: String,
 }
 
 /// A tool that an entity names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EntityTool {
-    /// In lower case, without a pattern: `bash`.
+    /// The name in lower case, without a pattern: `bash`.
     pub name: String,
-    /// As it was written, where that says more than the name: `Bash(git:*)`.
+    /// The original text if it says more than the name: `Bash(git:*)`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
 }
 
-/// An agent that a command or skill is done by.
+/// An agent that carries out a command or skill.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EntityRole {
-    /// Its name.
     pub name: String,
-    /// Whose agent it is.
     pub provider: Provider,
-    /// Its file; none for one that comes with its CLI.
+    /// The agent's file. `None` if the agent comes with its CLI.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// The only tools it may use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<EntityTool>>,
-    /// What it says of single tools.
+    /// Rules for single tools, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<ToolRule>,
 }
 
-/// What an entity says of one tool, or of those that a wildcard names.
+/// A rule for one tool, or for the tools that a wildcard matches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolRule {
-    /// In lower case; `*` and `?` are wildcards.
+    /// The tool in lower case. `*` and `?` are wildcards.
     pub tool: String,
-    /// Which calls of it: a command, a path. `None` means all of them.
+    /// The calls to match: a command or a path. `None` matches every call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
-    /// What happens to such a call.
     pub effect: ToolEffect,
 }
 
 words! {
-    /// What happens to a tool call that a rule matches.
+    /// The result of a rule for a matching tool call.
     #[derive(PartialOrd, Ord)]
     pub enum ToolEffect {
-        /// It may run, as far as the rules of the run let it.
+        /// The call may run if the rules of the run permit it.
         Allow = "allow",
-        /// A person, or the policy of the run, decides.
+        /// A person or the policy of the run decides.
         Ask = "ask",
-        /// It may not run.
         Deny = "deny",
     }
 }
 
-/// The model that an entity wants.
+/// The model that an entity asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Model {
-    /// What it means here.
     pub tier: Tier,
-    /// As it was written, for a driver that can use it.
+    /// The original text, for a driver that can use it.
     pub original: String,
 }
 
 words! {
-    /// What a model's name means on every driver.
+    /// The meaning of a model's name on every driver.
     pub enum Tier {
-        /// The largest.
         Opus = "opus",
-        /// The middle one.
         Sonnet = "sonnet",
-        /// The smallest.
         Haiku = "haiku",
         /// The driver's own choice.
         Inherit = "inherit",
@@ -228,7 +204,7 @@ impl fmt::Display for Provider {
 }
 
 impl Model {
-    /// What a model's name means: the tier it names, else the driver's own choice.
+    /// Reads a model's name: the tier that it contains, or else the driver's own choice.
     pub fn named(original: &str) -> Model {
         let lower = original.to_ascii_lowercase();
         let tiers = [Tier::Opus, Tier::Sonnet, Tier::Haiku];
@@ -238,7 +214,7 @@ impl Model {
 }
 
 impl EntityTool {
-    /// A tool as it was written: `Bash(git:*)` is `bash`, and the pattern is kept.
+    /// Reads a tool: `Bash(git:*)` becomes `bash` with the original as its pattern.
     pub fn named(written: &str) -> EntityTool {
         let written = written.trim();
         let name = written.split('(').next().unwrap_or(written).trim();

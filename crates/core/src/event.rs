@@ -1,7 +1,6 @@
-//! Facts: what happened, as the log keeps it.
+//! Events: what happened in a run, as its log keeps it.
 //!
-//! A fact is put into the log by the run's owner and never changed. What follows from it is
-//! the engine's to say.
+//! The run's owner appends an event and never changes it. The engine decides what follows.
 
 pub mod upcast;
 
@@ -19,233 +18,192 @@ use crate::tasks::{Claim, TaskStatus};
 use crate::time::Moment;
 use crate::usage::Usage;
 
-/// The version of a stored record. Older ones are brought to it by [`upcast`].
+/// The version of a stored record. [`upcast`] brings older records to this version.
 pub const RECORD_VERSION: u32 = 4;
 
-/// One line of the log: a fact, what it made the engine do, and what people are told of it.
+/// One line of the log: an event, the effects that the engine planned for it, and the news for
+/// people.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// [`RECORD_VERSION`].
     pub v: u32,
-    /// When it was seen.
+    /// The moment at which the owner saw the event.
     pub at: Moment,
-    /// What happened.
     pub event: Event,
-    /// What is to be done about it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub effects: Vec<Planned>,
-    /// What it means to people.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub news: Vec<News>,
 }
 
 impl Record {
-    /// Whether the run has spent more after it: a turn begins, or it is known what one has cost.
+    /// Decides whether this record changes what the run has spent: it starts a turn or reports the
+    /// cost of one.
     pub fn spends(&self) -> bool {
         matches!(self.event, Event::SessionEnded { .. } | Event::RunSpent { .. } | Event::RunEnded { .. })
             || self.effects.iter().any(Planned::begins_turn)
     }
 }
 
-/// A fact.
+/// An event. The field `effect` names the effect that the event settles.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "type")]
 pub enum Event {
-    /// The run exists.
     RunStarted {
-        /// What it was asked to do.
         spec: Box<Spec>,
     },
-    /// A new owner took the run over after the former one was gone.
+    /// A new owner took over the run after the previous owner was gone.
     OwnerChanged,
-    /// Somebody who is no person asked for what only a person may decide. Nothing came of it.
+    /// Windlass refused a request that only a person may make. The run ignores it.
     RequestRefused {
-        /// What was asked and why it was refused, for people.
+        /// The request and the reason for the refusal, for people.
         why: String,
     },
-    /// The run goes its own way from here: it was begun with the log of another.
+    /// The run was forked: its log up to here is a copy of another run's log.
     Forked {
-        /// The other.
         from: RunId,
-        /// How much of its log was taken.
+        /// The number of copied records.
         at: u64,
-        /// Random text from which session ids are derived from here on.
+        /// Random text from which later session ids are derived.
         seed: String,
-        /// What happens from here on when something would wait for a person; nothing where that stays as
-        /// it was.
+        /// The policy from here on. `None` keeps the policy of the original run.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         policy: Option<Policy>,
     },
-    /// Others spent of what this run may spend too: so much is the most that it may in all.
+    /// Other runs spent from a shared budget. `budget` is now the most that this run may spend in
+    /// total.
     Allowed {
-        /// What it may spend.
         budget: Budget,
     },
-    /// Text, tracker and state file are there, or why not.
+    /// Windlass made the prompt, the tracker and the state file, or failed to.
     Prepared {
-        /// The effect it settles.
         effect: EffectId,
-        /// How it went.
         end: PrepareEnd,
-        /// The commit the run began on, in a repository.
+        /// The commit on which the run started, in a repository.
         #[serde(default)]
         base: Option<String>,
-        /// What people should know of what was found there.
+        /// Warnings for people.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         odd: Vec<String>,
     },
-    /// The host was started for a turn.
+    /// The host of a turn started. The effect stays open until `SessionEnded`.
     SessionStarted {
-        /// The effect it settles the first half of.
         effect: EffectId,
-        /// The conversation.
         session: SessionId,
     },
-    /// A turn's process is over and its stream read to the end.
+    /// The process of a turn ended, and Windlass read its stream to the end.
     SessionEnded {
-        /// The effect it settles.
         effect: EffectId,
-        /// How it went.
         end: SessionEnd,
     },
-    /// A hook asked.
+    /// An agent called a hook.
     HookAsked {
-        /// What.
         call: HookCall,
     },
-    /// Tracker and repository were looked at.
+    /// Windlass inspected the tracker and the repository.
     Inspected {
-        /// The effect it settles.
         effect: EffectId,
-        /// What was seen.
         sight: Inspection,
     },
-    /// The checks have run.
     ChecksFinished {
-        /// The effect it settles.
         effect: EffectId,
-        /// Their results, in the order of the spec.
+        /// The results, in the order of the checks in the spec.
         results: Vec<CheckResult>,
     },
-    /// A command line is over.
     ShellEnded {
-        /// The effect it settles.
         effect: EffectId,
-        /// How it went.
         end: ShellEnd,
     },
-    /// A run that was started from here has spent this much so far.
+    /// A child run reports its spending so far.
     RunSpent {
-        /// The effect that started it.
+        /// The effect that started the child run.
         effect: EffectId,
-        /// In all.
+        /// The total of the child run.
         spent: Spent,
     },
-    /// A run that was started from here is over.
     RunEnded {
-        /// The effect it settles.
         effect: EffectId,
-        /// How it went.
         end: Box<RunEnd>,
     },
-    /// A task was chosen, or why none was.
+    /// Windlass chose a task, or found none to choose.
     TaskClaimed {
-        /// The effect it settles.
         effect: EffectId,
-        /// What there is to do.
         claim: Claim,
-        /// What the file says of tasks that is not believed, for people.
+        /// Claims in the task file that Windlass does not believe, for people.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         odd: Vec<String>,
     },
-    /// It stands in the file how a task went, or why not.
+    /// Windlass wrote the result of a task into its file, or failed to.
     TaskSettled {
-        /// The effect it settles.
         effect: EffectId,
-        /// How far it is now.
         status: TaskStatus,
-        /// What was wrong, for the next try.
+        /// The problem with the task, for the next attempt.
         why: Option<String>,
-        /// Why it could not be written.
+        /// The reason why the file could not be written.
         error: Option<String>,
     },
-    /// A worktree is there, or why not.
     WorktreeMade {
-        /// The effect it settles.
         effect: EffectId,
-        /// How it went.
         end: WorktreeEnd,
     },
-    /// A worktree's commits were brought back, or why not.
+    /// Windlass landed the commits of a worktree, or failed to.
     Landed {
-        /// The effect it settles.
         effect: EffectId,
-        /// How it went.
         end: LandingEnd,
     },
-    /// A wait is over.
     WaitOver {
-        /// The effect it settles.
         effect: EffectId,
     },
-    /// The whole run's time is spent.
+    /// The run used up its time.
     RunTimedOut,
-    /// Somebody cancelled the run.
+    /// Someone cancelled the run.
     CancelAsked {
-        /// The request, when it came through the inbox.
+        /// The request, if it came through the inbox.
         inbox: Option<InboxId>,
     },
-    /// The run that started this one ends it.
+    /// The parent run ended this run.
     OuterEnded {
-        /// The request, when it came through the inbox.
+        /// The request, if it came through the inbox.
         inbox: Option<InboxId>,
-        /// Why.
         why: String,
     },
-    /// Somebody paused the run: what is under way goes on, nothing new begins.
+    /// Someone paused the run: nodes in progress finish, and no new ones start.
     PauseAsked {
-        /// The request, when it came through the inbox.
+        /// The request, if it came through the inbox.
         inbox: Option<InboxId>,
     },
-    /// Somebody lets a paused run go on.
+    /// Someone resumed a paused run.
     GoOnAsked {
-        /// The request, when it came through the inbox.
+        /// The request, if it came through the inbox.
         inbox: Option<InboxId>,
     },
-    /// Somebody told the run that something happened.
+    /// Someone sent a named event to the run.
     Told {
-        /// The request.
         inbox: InboxId,
-        /// What.
         name: String,
-        /// What they said of it.
         text: String,
     },
     /// A person answered a question or a permission request.
     PersonAnswered {
-        /// The request.
         inbox: InboxId,
-        /// Which hook call is answered; the oldest open one when none is named.
+        /// The hook call that this answers. `None` means the oldest open call.
         hook: Option<HookId>,
-        /// What they said.
         reply: PersonReply,
     },
-    /// Everything of a node was put away.
+    /// Windlass cleaned up after a node.
     CleanedUp {
-        /// The effect it settles.
         effect: EffectId,
     },
-    /// Windlass itself broke while it performed an effect. Nobody knows how far it came.
+    /// Windlass itself failed while it performed an effect. It is unknown how much of the effect
+    /// happened.
     EffectBroken {
-        /// The effect it settles.
         effect: EffectId,
-        /// What broke.
+        /// The error.
         what: String,
     },
 }
 
 impl Event {
-    /// Returns its type, as the log has it.
+    /// Returns the `type` of the event in the log.
     pub fn word(&self) -> &'static str {
         match self {
             Event::RunStarted { .. } => "run_started",
@@ -280,206 +238,174 @@ impl Event {
     }
 }
 
-/// What an entity says.
+/// The texts that an entity contributes to a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EntityTexts {
-    /// What the agent is told.
     pub prompt: String,
-    /// Who it is to be.
+    /// The system prompt.
     pub system: Option<String>,
-    /// What was odd about making it, for people.
+    /// Warnings for people.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub odd: Vec<String>,
 }
 
-/// How it went to make what a node with an agent needs.
+/// The result of preparing a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PrepareEnd {
-    /// Everything is there.
     Ready {
-        /// What the entity says, and who the agent is to be.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         texts: Option<EntityTexts>,
         /// A digest of tracker and repository before the first turn.
         fingerprint: String,
     },
-    /// It could not be made.
     Failed {
-        /// Why.
         why: String,
     },
 }
 
-/// How it went to make a worktree.
+/// The result of making a worktree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WorktreeEnd {
-    /// It is there.
     Made {
-        /// Its absolute folder.
+        /// The absolute path of the worktree.
         workspace: String,
-        /// Its branch.
         branch: String,
-        /// The branch that what is done there is to come back to.
+        /// The branch on which the work lands.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         target: Option<String>,
     },
-    /// It could not be made.
     Failed {
-        /// Why.
         why: String,
     },
 }
 
-/// How it went to bring the commits of a worktree back.
+/// The result of landing the commits of a worktree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LandingEnd {
-    /// They are on the target.
+    /// The commits are on the target branch.
     Landed {
-        /// Where, in words.
+        /// The place where the commits landed, for people.
         what: String,
     },
-    /// They are not, for something that another try can do better.
-    Refused {
-        /// Why.
-        why: String,
-    },
-    /// They are not, for something that only a person can put right: no agent could, in however many tries.
-    Hindered {
-        /// Why.
-        why: String,
-    },
+    /// The commits did not land, but another attempt can succeed.
+    Refused { why: String },
+    /// The commits did not land, and only a person can fix the cause.
+    Hindered { why: String },
 }
 
-/// How a command line went.
+/// The result of a command line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ShellEnd {
-    /// It is over.
     Exited {
-        /// With success.
         passed: bool,
-        /// How it ended, in words.
+        /// The way it ended, for people.
         how: String,
-        /// The end of its output.
+        /// The last part of the output.
         output: String,
     },
-    /// It was begun, and nobody knows whether it did its work.
+    /// The command started, but it is unknown whether it finished its work.
     Unknown,
 }
 
-/// How a run went that was started from another.
+/// The result of a child run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunEnd {
-    /// How and why.
     pub outcome: Outcome,
-    /// What it spent in all.
     pub spent: Spent,
-    /// What the last of its nodes gave that was not left out, or the last words of an agent.
+    /// The output of the last node that was not skipped, or the last message of an agent.
     pub text: String,
-    /// The value that this node gave.
+    /// The value of the same node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
 }
 
-/// What a person says.
+/// A person's answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PersonReply {
-    /// Answers, by question text; a single text answers every question.
+    /// Answers by question text.
     Answers {
-        /// Question text and answer; an empty question text stands for all.
+        /// Pairs of question text and answer. An empty question text applies to all questions.
         answers: Vec<(String, String)>,
     },
-    /// The tool may run.
     Approve,
-    /// The tool may not run.
     Reject {
-        /// Why, for the agent.
+        /// The reason, for the agent.
         reason: String,
     },
 }
 
-/// How a turn's process went, read from its whole stream and its exit together.
+/// The result of a turn's process, judged by its whole stream and its exit together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionEnd {
-    /// Judged by all the evidence.
     pub verdict: SessionVerdict,
-    /// The agent's last words.
     pub last_message: Option<String>,
-    /// What it answered, where a schema was given and the CLI hands the value over.
+    /// The structured answer, if the turn had a schema and the CLI returns the value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
-    /// What it spent.
     pub usage: Usage,
-    /// Tool calls in the stream for which a hook should have come.
+    /// The number of tool calls in the stream for which a hook should have arrived.
     pub tool_calls: u32,
-    /// The agent answered at least once, so that there is a conversation to go on with.
+    /// The agent answered at least once, so there is a conversation to resume.
     pub spoke: bool,
-    /// Bytes of the stream that were read.
+    /// The number of bytes read from the stream.
     pub offset: u64,
     /// Hook calls of the turn that no owner answered.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unanswered: Vec<HookId>,
 }
 
-/// How a turn went.
+/// The verdict on a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionVerdict {
     /// The agent ended its turn.
     Completed,
-    /// The agent's process ended well and said nothing that counts as an end of its turn.
+    /// The agent's process exited with success but never reported the end of its turn.
     NothingSaid {
-        /// What is known.
         what: String,
     },
-    /// A usage limit: to be waited for.
+    /// The agent reached a usage limit. The run waits until it resets.
     RateLimited {
-        /// When it ends, if the CLI says.
+        /// The time at which the limit resets, if the CLI reports it.
         resets_at: Option<Moment>,
     },
     /// An error that may pass.
     Transient {
-        /// What it was.
         what: String,
     },
-    /// The process was cut off: killed, crashed, or its host died.
+    /// Something cut off the process: it was killed, it crashed, or its host died.
     Interrupted {
-        /// What is known.
         what: String,
     },
-    /// Its deadline passed.
     TimedOut,
     /// An error that will not pass.
     Failed {
-        /// What kind of error it was.
         #[serde(default)]
         cause: SessionFailure,
-        /// What it was, for people.
+        /// The error, for people.
         what: String,
     },
 }
 
-/// Why a turn failed for good.
+/// The kind of error that ended a turn for good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionFailure {
-    /// The agent could not be started.
     NotStarted,
-    /// Nobody is logged in, or the key was refused.
+    /// No user is logged in, or the API refused the key.
     Login,
-    /// The model's API refused the request.
     Refused,
-    /// A limit of the agent CLI itself was reached: turns or money.
+    /// The agent reached a limit of its own CLI, on turns or money.
     OwnLimit,
-    /// The agent's process ended with an error.
     Process,
-    /// The agent printed what Windlass cannot read.
+    /// The agent printed output that Windlass cannot read.
     Unreadable,
-    /// Anything else that the agent CLI reports.
+    /// Any other error that the agent CLI reports.
     #[default]
     Other,
 }

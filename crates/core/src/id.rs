@@ -1,7 +1,7 @@
-//! Names of things: newtypes, so that a run is never mistaken for a session.
+//! Ids as newtypes, so that code cannot mistake a run for a session.
 //!
-//! Making a random id is left to the runtime; what can be derived is derived here, so that a
-//! replay chooses the same ids.
+//! The runtime makes random ids. All other ids are derived here, so that a replay chooses the same
+//! ones.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,12 +18,10 @@ macro_rules! text_id {
         pub struct $name(String);
 
         impl $name {
-            /// Takes the text as it is.
             pub fn new(text: impl Into<String>) -> Self {
                 Self(text.into())
             }
 
-            /// The text of the id.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -42,15 +40,16 @@ text_id! {
     RunId
 }
 text_id! {
-    /// One step of a graph.
+    /// One node of a workflow, or one instance of it in an iteration (`fix@2`) and attempt
+    /// (`fix@2~3`).
     NodeId
 }
 text_id! {
-    /// One conversation with an agent CLI (a UUID, as the CLIs want it).
+    /// One conversation with an agent CLI: a UUID, because the CLIs require one.
     SessionId
 }
 text_id! {
-    /// One hook call, named by the forwarder that made it; a resend carries the same id.
+    /// One hook call, named by the forwarder that sends it. A repeated call has the same id.
     HookId
 }
 text_id! {
@@ -59,59 +58,57 @@ text_id! {
 }
 
 words! {
-    /// What an effect is about. Together with node, iteration and attempt it names the effect.
+    /// The action of an effect. Together with node, iteration and attempt it names the effect.
     #[derive(PartialOrd, Ord, Hash)]
     pub enum Verb {
-        /// Make tracker and state file.
+        /// Make the tracker and the state file.
         Prepare = "prepare",
         /// One turn of an agent CLI.
         Session = "session",
-        /// Kill what runs.
+        /// Kill the child processes.
         Kill = "kill",
-        /// Look at tracker and repository after a turn.
+        /// Inspect the tracker and the repository after a turn.
         Inspect = "inspect",
         /// Run the checks.
         Checks = "checks",
         /// Run a command line.
         Shell = "shell",
-        /// Start another run.
+        /// Start a child run.
         Run = "run",
         /// Choose a task.
         Claim = "claim",
-        /// Say how a task went.
+        /// Write down the result of a task.
         Settle = "settle",
         /// Make a worktree.
         Worktree = "worktree",
-        /// Bring a worktree's commits back.
+        /// Land the commits of a worktree.
         Land = "land",
-        /// Wait for the time a node may take.
+        /// Wait for the timeout of a node.
         Timeout = "timeout",
-        /// Wait before a node is tried again.
+        /// Wait before the next attempt of a node.
         Retry = "retry",
-        /// Wait for a pause of the run to end.
+        /// Wait for the end of a pause.
         Hold = "hold",
         /// Answer a hook.
         Answer = "answer",
-        /// Wait for a time.
+        /// Wait until a time.
         Wait = "wait",
-        /// Show the counters to people in the tracker's frontmatter.
+        /// Show the counters in the tracker's frontmatter.
         Mark = "mark",
-        /// Put everything away at the end.
+        /// Clean up at the end.
         #[serde(alias = "clean_up")]
         CleanUp = "cleanup",
     }
 }
 
-/// The name of an effect within its run: performing it twice is harmless or detected.
+/// The name of an effect within its run. Performing the same effect twice is harmless or detected.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct EffectId {
-    /// The node that wants it.
     pub node: NodeId,
-    /// The turn it belongs to, counted from 1.
+    /// The turn, counted from 1.
     pub iteration: u32,
-    /// The try within that turn, counted from 1.
+    /// The attempt within that turn, counted from 1.
     pub attempt: u32,
-    /// What it does.
     pub verb: Verb,
 }
 
@@ -121,12 +118,12 @@ impl fmt::Display for EffectId {
     }
 }
 
-/// A text that is not the name of an effect.
+/// An error: the text is not the name of an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not the name of an effect, which is NODE.ITERATION.ATTEMPT.VERB")]
 pub struct NotAnEffect;
 
-/// Reads what `Display` writes, and nothing else. A node's id has no dot.
+/// Accepts only the text that `Display` writes. A node id contains no dot.
 impl FromStr for EffectId {
     type Err = NotAnEffect;
 
@@ -146,30 +143,30 @@ impl FromStr for EffectId {
     }
 }
 
-/// A number written as `Display` writes it: no sign, no zero in front.
+/// Reads a number without a sign or leading zeros, as `Display` writes it.
 fn count(text: &str) -> Result<u32, NotAnEffect> {
     let is_plain = text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
     text.parse().ok().filter(|_| is_plain).ok_or(NotAnEffect)
 }
 
 impl EffectId {
-    /// The effect of a run whose child has this cookie, which is `RUN.EFFECT`.
+    /// Returns the effect of this run that a child's cookie names. A cookie is `RUN.EFFECT`.
     pub fn of_cookie(run: &RunId, cookie: &str) -> Option<EffectId> {
         cookie.strip_prefix(run.as_str())?.strip_prefix('.')?.parse().ok()
     }
 }
 
-/// The session a node starts in this turn and try. Derived, so that it is known before the
-/// spawn is logged and is the same in a replay.
+/// Returns the session that a node starts in this turn and attempt. Derived, so that it is known
+/// before Windlass logs the start and is the same in a replay.
 pub fn derive_session(seed: &str, node: &NodeId, iteration: u32, attempt: u32) -> SessionId {
     let name = format!("{seed}/{node}/{iteration}/{attempt}");
     SessionId(Uuid::new_v5(&Uuid::NAMESPACE_OID, name.as_bytes()).to_string())
 }
 
-/// The letters and digits of a run's name: none is mistaken for another.
+/// The letters and digits of a run id. Letters that look like digits are left out.
 pub const RUN_ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
-/// The run a node starts. Derived, so that it is never started twice.
+/// Returns the child run that a node starts. Derived, so that Windlass never starts it twice.
 pub fn derive_run(seed: &str, node: &NodeId) -> RunId {
     let bytes = Uuid::new_v5(&Uuid::NAMESPACE_OID, format!("{seed}/{node}/run").as_bytes());
     let letter = |byte: &u8| char::from(RUN_ALPHABET.get(usize::from(byte & 31)).copied().unwrap_or(b'0'));
@@ -177,7 +174,7 @@ pub fn derive_run(seed: &str, node: &NodeId) -> RunId {
 }
 
 impl NodeId {
-    /// Returns the node as the workflow names it, without the marks of a round or a try.
+    /// Returns the node's id in the workflow, without iteration and attempt.
     #[must_use]
     pub fn in_workflow(&self) -> NodeId {
         NodeId(self.0.split(['@', '~']).next().unwrap_or_default().to_owned())

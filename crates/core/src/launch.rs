@@ -1,113 +1,110 @@
-//! What the host is told to run, and what it says when the child has ended.
+//! The files between Windlass and a host: the child to run, and its end.
 //!
-//! `launch.json` and `exit.json` in a child's folder. Only the shapes: writing the one and
-//! reading the other is `peers::process`, the other way round is `pawl::host`.
+//! The shapes of `launch.json` and `exit.json` in a child's folder. `peers::process` writes the
+//! first and reads the second; `pawl::host` does the opposite.
 
 use serde::{Deserialize, Serialize};
 
 /// The version of both files.
 pub const LAUNCH_VERSION: u32 = 1;
 
-/// `launch.json`: one child, complete. Nothing of the engine's environment reaches it.
+/// `launch.json`: the complete description of one child. The child inherits nothing from the
+/// engine's environment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Launch {
-    /// [`LAUNCH_VERSION`].
     pub v: u32,
-    /// The cookie put into the child's environment as `WINDLASS_SESSION`, by which its
-    /// descendants are found.
+    /// The value of `WINDLASS_SESSION` in the child's environment. The host finds the child's
+    /// descendants by it.
     pub cookie: String,
     /// Program and arguments, never a shell string.
     pub argv: Vec<String>,
     /// The whole environment of the child.
     pub env: Vec<(String, String)>,
-    /// Where it works.
     pub cwd: String,
-    /// A file to read standard input from; without one it is `/dev/null`.
+    /// The file for standard input. `None` means `/dev/null`.
     #[serde(default)]
     pub stdin: Option<String>,
-    /// Milliseconds after which the child is ended.
+    /// The time after which the host ends the child.
     #[serde(default)]
     pub deadline_ms: Option<u64>,
-    /// Milliseconds between terminate and kill.
+    /// The time between terminate and kill.
     pub grace_ms: u64,
-    /// Standard error into the same file as standard output (checks), or its own.
+    /// Write standard error into the same file as standard output, for checks.
     #[serde(default)]
     pub merge_stderr: bool,
-    /// Bytes on standard output after which the child is killed; without one it may print for
-    /// ever.
+    /// The number of bytes on standard output after which the host kills the child. `None` means no
+    /// limit.
     #[serde(default)]
     pub output_max: Option<u64>,
 }
 
-/// `exit.json`: renamed into place once nothing is left below the host.
+/// `exit.json`: renamed into place once no process is left below the host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExitFile {
-    /// [`LAUNCH_VERSION`].
     pub v: u32,
-    /// The exit code, when it ended by itself.
+    /// The exit code, if the child ended by itself.
     pub code: Option<i32>,
-    /// The signal, when one ended it.
+    /// The signal, if one ended the child.
     pub signal: Option<i32>,
-    /// Why the host ended it, if it did.
+    /// The reason, if the host ended the child.
     pub ended_by: Option<EndedBy>,
-    /// Why the child could not be started, if so.
+    /// The error, if the child could not be started.
     #[serde(default)]
     pub spawn_error: Option<String>,
-    /// The child printed more than it may and was killed; what is kept of it is cut there.
+    /// The host killed the child because it printed too much. The kept output ends at the limit.
     #[serde(default)]
     pub too_much_output: bool,
 }
 
-/// Why a host ended its child.
+/// The reason for which a host ended its child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EndedBy {
-    /// The deadline passed.
     Deadline,
-    /// Somebody sent the host SIGTERM.
+    /// Someone sent SIGTERM to the host.
     Request,
 }
 
 const CGROUP: &str = "windlass.session.";
 
-/// The name of the group of processes that a host makes for its child, where the system has such groups.
+/// Returns the name of the cgroup that a host makes for its child.
 pub fn cgroup_name(cookie: &str) -> String {
     format!("{CGROUP}{:016x}", crate::digest::fnv(cookie.as_bytes()))
 }
 
-/// Whether a group of processes was made by a host, by its name.
+/// Decides by its name whether a host made a cgroup.
 pub fn is_cgroup_name(name: &str) -> bool {
     let digits = name.strip_prefix(CGROUP).unwrap_or_default();
     digits.len() == 16 && digits.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-/// What a host sets a limit to that nobody uses (of time under real-time scheduling), so that what is left of its child
-/// can be found. An agent can lower it, never raise it.
+/// Returns the value that a host gives to an otherwise unused resource limit (`RLIMIT_RTTIME`) of
+/// its child, to find the child's remaining processes. An agent can lower the limit but never raise
+/// it.
 pub fn limit_tag(cookie: &str) -> u64 {
     TAG | (crate::digest::fnv(cookie.as_bytes()) & (u64::MAX >> 16))
 }
 
-/// So long that nothing ever meets it.
+/// Large enough that no process ever reaches the limit.
 const TAG: u64 = 1 << 62;
 
 /// File names in a child's folder.
 pub mod files {
-    /// What to run, 0600.
+    /// The command to run. Mode 0600.
     pub const LAUNCH: &str = "launch.json";
-    /// Held by the host as long as it or its guard lives; holds the host's process id.
+    /// Locked while the host or its guard lives. Contains the host's process id.
     pub const LOCK: &str = "host.lock";
-    /// Made just before the child is born: from then on it may have done something.
+    /// Created just before the child starts. Once it exists, the child may have done something.
     pub const STARTED: &str = "started";
-    /// Standard output, append-only.
     pub const STDOUT: &str = "stdout";
-    /// Standard error.
     pub const STDERR: &str = "stderr";
-    /// Where the child's group of processes is; there only where it has one.
+    /// The path of the child's cgroup, if it has one.
     pub const CGROUP: &str = "cgroup";
-    /// How it ended.
+    /// The end of the child.
     pub const EXIT: &str = "exit.json";
-    /// The same before it is whole.
+    /// The incomplete `exit.json`, before its rename.
     pub const EXIT_DRAFT: &str = "exit.json.tmp";
-    /// How the name of a note begins that a hook leaves while no owner answers it; its call's id follows.
+    /// The prefix of a note that a hook leaves while no owner answers it. The id of the hook call
+    /// follows.
     pub const UNANSWERED: &str = "unanswered.";
 }

@@ -1,20 +1,20 @@
-//! Decides: the vocabulary, events, effects and rules of Windlass, as pure functions.
+//! The rules of Windlass as pure functions: events, effects and the decisions between them.
 //!
-//! A tour, in the order a run meets them:
-//! - [`spec`]: what a run was asked to do, compiled from a workflow and the flags.
+//! A tour, in the order in which a run meets the modules:
+//! - [`spec`]: the order for a run, compiled from a workflow and the flags.
 //! - [`graph`]: the nodes of a workflow.
-//! - [`event`]: facts that happened, [`effect`]: what is to be done about them.
-//! - [`run`]: the state of a run, which is the fold of its events.
-//! - [`engine`]: `apply(state, event) -> Step`, the one place where a run moves on.
-//! - [`looping`]: when a loop ends, what each turn is told.
-//! - [`hook`]: what an agent may do, and how its hooks are answered.
-//! - [`agent`]: what an agent says, in one form for all of them.
-//! - [`entity`]: commands, skills and agents; [`registry`]: all there are, by name.
-//! - [`tasks`]: a list of things to do, and which is next.
-//! - [`launch`]: what the host is told to run. [`crash`]: where a test asks a process to die.
+//! - [`event`]: what happened. [`effect`]: what to do about it.
+//! - [`run`]: the state of a run, folded from its events.
+//! - [`engine`]: `apply(state, event) -> Decision`, the only place where a run advances.
+//! - [`looping`]: when a loop ends, and the prompt of each turn.
+//! - [`hook`]: what an agent may do, and the answers to its hooks.
+//! - [`agent`]: the messages of an agent, in one form for all agents.
+//! - [`entity`]: commands, skills and agents. [`registry`]: all of them, by name.
+//! - [`tasks`]: a task list, and the choice of the next task.
+//! - [`launch`]: the files between Windlass and a host. [`crash`]: crash points for tests.
 //!
-//! Nothing here does I/O, reads a clock or an environment, or knows a text format of people:
-//! time enters as data in an event, text as values made by `forms`.
+//! Nothing here does I/O or reads a clock, an environment or a text format. Time enters as data in
+//! an event; the `forms` crate turns text into values.
 
 pub mod agent;
 pub mod crash;

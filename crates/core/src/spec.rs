@@ -1,7 +1,7 @@
-//! What a run was asked to do: everything decided before it starts, and nothing after.
+//! The specification of a run: everything that is decided before it starts.
 //!
-//! Made by the runtime from a workflow (read by `forms`), the settings and the flags; stored
-//! whole in the first event, so that a later change of files changes no running run.
+//! The runtime compiles it from a workflow (read by `forms`), the settings and the flags. The first
+//! event stores it whole, so editing a file later does not change a run.
 
 use std::collections::BTreeMap;
 
@@ -15,62 +15,60 @@ use crate::id::{NodeId, RunId};
 use crate::looping::{LoopMode, LoopRules};
 use crate::words;
 
-/// How deep runs may start runs: what a check refuses, and what no run does.
+/// The maximum depth of nested runs. Windlass refuses a workflow that nests deeper, and no run
+/// starts a child below this depth.
 pub const MAX_DEPTH: u32 = 8;
 
-/// One run's orders.
+/// The specification of one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Spec {
-    /// The workflow's name.
     pub workflow: String,
     /// Random text from which session ids are derived.
     pub seed: String,
-    /// What the user typed, byte for byte.
+    /// The text that the user typed, byte for byte.
     pub input: String,
-    /// The workflow's own inputs, by name.
+    /// The values of the workflow's declared inputs.
     #[serde(default)]
     pub inputs: BTreeMap<String, Value>,
-    /// What each of those must be; of one that is not here nothing is known.
+    /// The declared kind of each input. An input that is not listed has no known kind.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub kinds: BTreeMap<String, InputKind>,
-    /// What is done, one after the other.
+    /// The nodes, in order.
     pub body: Vec<Node>,
-    /// How each session of it is run, by node.
+    /// The settings of each session, by node.
     pub sessions: BTreeMap<NodeId, SessionSettings>,
-    /// The absolute folder the sessions work in.
+    /// The absolute path of the folder in which the sessions work.
     pub workspace: String,
-    /// The machine that folder is on.
+    /// The machine that has that folder.
     pub machine: String,
-    /// Plugins given to the agent.
     #[serde(default)]
     pub plugins: Vec<Plugin>,
-    /// Gates run by Windlass after a turn, and by `check` nodes.
+    /// The checks that Windlass runs after a turn and in `check` nodes.
     #[serde(default)]
     pub checks: Vec<Check>,
-    /// What is answered when nobody can be asked.
+    /// The answers to use when no one can be asked.
     pub policy: Policy,
-    /// Bounds on time.
     #[serde(default)]
     pub limits: TimeLimits,
-    /// What all of it may spend.
+    /// The budget of the whole run, its child runs included.
     #[serde(default)]
     pub budget: Budget,
-    /// The workflows that are run from here, by name: their orders but for what they are told.
+    /// The workflows that this run can start, by name. Their inputs are filled in later.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub others: BTreeMap<String, Spec>,
-    /// The run that started this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Parent>,
 }
 
 impl Spec {
-    /// Whether a session of it, or of a workflow that it runs, leaves its loop to a plugin.
+    /// Decides whether a session of this run, or of a workflow that it starts, leaves its loop to a
+    /// plugin.
     pub fn has_plugin_mode(&self) -> bool {
         let mut rules = self.sessions.values().filter_map(|session_settings| session_settings.rules.as_ref());
         rules.any(|rules| rules.mode == LoopMode::Plugin) || self.others.values().any(Spec::has_plugin_mode)
     }
 
-    /// The one session of a run that is nothing else.
+    /// Returns the node and settings of the only session, if the run consists of a single session.
     pub fn only_session(&self) -> Option<(&Node, &SessionSettings)> {
         let [node] = self.body.as_slice() else { return None };
         matches!(node.kind, NodeKind::Session(_)).then_some(node).and_then(|node| {
@@ -79,40 +77,40 @@ impl Spec {
         })
     }
 
-    /// The orders of the only session, or of the first in the order of their names.
+    /// Returns the settings of the only session, or of the first session in the order of node ids.
     pub fn first_session(&self) -> Option<&SessionSettings> {
         self.only_session()
             .map(|(_, session_settings)| session_settings)
             .or_else(|| self.sessions.values().next())
     }
 
-    /// The driver of a node's sessions, by the name that the run knows the node by.
+    /// Returns the driver of a node's sessions. Accepts the id of a node in any iteration or
+    /// attempt.
     pub fn driver_of(&self, node: &NodeId) -> Option<&str> {
         self.sessions.get(&node.in_workflow()).map(|session_settings| session_settings.driver.name.as_str())
     }
 
-    /// Takes another policy, for itself and for the runs that it starts.
+    /// Sets the policy of this run and of the runs that it starts.
     pub fn follow(&mut self, policy: Policy) {
         self.policy = policy;
         self.others.values_mut().for_each(|other| other.policy = policy);
     }
 }
 
-/// How the sessions of one node are run.
+/// The settings for the sessions of one node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionSettings {
-    /// Which agent CLI, and how.
     pub driver: AgentCommand,
-    /// The preset, after the workflow's wish was honoured.
+    /// The isolation preset that applies, after taking the workflow's request into account.
     pub isolation: Isolation,
-    /// The settings' own allow, deny and ask rules.
+    /// The allow, deny and ask rules from the settings.
     #[serde(default)]
     pub permissions: PermissionRules,
-    /// Whose text the agent is told, as it was found before the run.
+    /// The entity whose prompt the agent gets, as it was found before the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entity: Option<Box<Entity>>,
-    /// The loop of turns, where it has one. Its prompt is filled in when the node begins; a
-    /// tracker path that is there and empty is given a place then.
+    /// The rules of the loop, if the session loops. The prompt is filled in when the node starts.
+    /// An empty tracker path is replaced with a default at the same time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rules: Option<LoopRules>,
 }
@@ -120,25 +118,24 @@ pub struct SessionSettings {
 /// The run that started this one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parent {
-    /// Which.
     pub run: RunId,
-    /// Its node.
+    /// The node of the parent run that started it.
     pub node: NodeId,
-    /// How many are above it.
+    /// The number of runs above this one.
     pub depth: u32,
 }
 
-/// How one agent CLI is run.
+/// The command that starts an agent CLI.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgentCommand {
-    /// `claude`, `sim`, ...
+    /// The driver: `claude`, `sim`, ...
     pub name: String,
-    /// The program, absolute, found before the run.
+    /// The absolute path of the program, found before the run.
     pub program: String,
-    /// The model, as the CLI names it.
+    /// The model, in the CLI's own words.
     #[serde(default)]
     pub model: Option<String>,
-    /// Arguments the user adds after `--`.
+    /// Arguments that the user adds after `--`.
     #[serde(default)]
     pub args: Vec<String>,
 }
@@ -146,11 +143,11 @@ pub struct AgentCommand {
 /// A plugin folder given to the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plugin {
-    /// Its name, from `plugin.json`.
+    /// The name from `plugin.json`.
     pub name: String,
-    /// Its absolute folder.
+    /// The absolute path of the folder.
     pub dir: String,
-    /// Its Stop hook loops on a state file in the folder of the session.
+    /// The plugin's Stop hook loops on a state file in the session's folder.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub loops: bool,
 }
@@ -158,16 +155,16 @@ pub struct Plugin {
 /// A command that must succeed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
-    /// How it is called in messages.
+    /// The name for messages.
     pub name: String,
-    /// The user's own command line, run by `sh -c`.
+    /// The user's command line, run by `sh -c`.
     pub command: String,
 }
 
-/// What is answered when the rules leave it open and nobody can be asked.
+/// The answers to use when the rules leave a request open and no one can be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
-    /// For a tool the rules say to ask about.
+    /// For a tool that needs permission.
     pub on_permission: OnPermission,
     /// For a question of the agent.
     pub on_question: OnQuestion,
@@ -176,13 +173,13 @@ pub struct Policy {
 words! {
     /// `--on-permission`.
     pub enum OnPermission {
-        /// The tool is refused.
+        /// Refuse the tool.
         Deny = "deny",
-        /// The tool may run.
+        /// Let the tool run.
         Allow = "allow",
-        /// The run ends as blocked.
+        /// End the run as blocked.
         Fail = "fail",
-        /// A person is waited for.
+        /// Wait for a person.
         Ask = "ask",
     }
 }
@@ -190,16 +187,16 @@ words! {
 words! {
     /// `--on-question`.
     pub enum OnQuestion {
-        /// The run ends as blocked, at once.
+        /// End the run as blocked, at once.
         Fail = "fail",
-        /// The agent is told to decide by itself.
+        /// Tell the agent to decide by itself.
         Empty = "empty",
-        /// A person is waited for.
+        /// Wait for a person.
         Wait = "wait",
     }
 }
 
-/// Bounds on time, in milliseconds.
+/// Limits on time, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TimeLimits {
@@ -207,11 +204,11 @@ pub struct TimeLimits {
     pub run_ms: Option<u64>,
     /// One check.
     pub check_ms: u64,
-    /// Between terminate and kill.
+    /// The time between terminate and kill.
     pub grace_ms: u64,
-    /// The first wait after a transient error; it doubles.
+    /// The first wait after a transient error. It doubles each time.
     pub retry_ms: u64,
-    /// The wait after a rate limit that does not say when it ends; it doubles.
+    /// The wait after a rate limit with an unknown end. It doubles each time.
     pub rate_limit_ms: u64,
 }
 

@@ -1,27 +1,25 @@
-//! What an agent spent. Counting once per message is the driver's job; adding up is ours.
+//! The tokens and money that an agent spent.
+//!
+//! A driver makes sure that each message counts once. This module only adds up.
 
 use serde::{Deserialize, Serialize};
 
-/// Tokens and money.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Usage {
-    /// Tokens read, not from a cache.
+    /// Tokens read, except those from a cache.
     pub input_tokens: u64,
-    /// Tokens written.
     pub output_tokens: u64,
-    /// Tokens read from the cache.
     pub cache_read_tokens: u64,
-    /// Tokens put into the cache.
     pub cache_write_tokens: u64,
-    /// What the CLI says it cost; absent when it does not say.
+    /// The cost that the CLI reports, if it reports one.
     pub cost_usd: Option<f64>,
 }
 
 impl Usage {
-    /// Adds what another session spent.
+    /// Adds the usage of another session.
     pub fn add(&mut self, other: &Usage) {
-        // An agent says these numbers, and may say anything.
+        // An agent reports these numbers and may report anything, so they must not overflow.
         self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
         self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
         self.cache_read_tokens = self.cache_read_tokens.saturating_add(other.cache_read_tokens);
@@ -32,7 +30,7 @@ impl Usage {
         };
     }
 
-    /// What was spent since that much was.
+    /// Returns the usage since an earlier reading.
     pub fn since(&self, earlier: &Usage) -> Usage {
         Usage {
             input_tokens: self.input_tokens.saturating_sub(earlier.input_tokens),
@@ -44,7 +42,7 @@ impl Usage {
     }
 }
 
-/// Money as it is shown: less than a cent is not nothing.
+/// Formats an amount of money. An amount below one cent does not become zero.
 pub fn dollars(usd: f64) -> String {
     match usd {
         usd if usd > 0.0 && usd < 0.0001 => "less than $0.0001".to_owned(),

@@ -1,9 +1,10 @@
-//! Enums whose variants are words: in output, in settings and in the log, all from one list.
+//! Enums whose variants are words, declared once for output, settings and the log.
 
 /// Declares an enum with a word for each variant.
 ///
-/// Serde reads and writes that word. `word` and `from_word` do the same for people, `ALL` and `WORDS` list the
-/// variants in the order of the declaration. More derives can be given; those that every such enum needs are there.
+/// Serde reads and writes that word; `word` and `from_word` do the same elsewhere. `ALL` and
+/// `WORDS` list the variants in the order of declaration. The macro derives the traits that every
+/// such enum needs; a declaration can derive more.
 #[macro_export]
 macro_rules! words {
     (
@@ -19,20 +20,19 @@ macro_rules! words {
         }
 
         impl $name {
-            /// Every variant.
             $vis const ALL: [$name; [$($word),+].len()] = [$($name::$variant),+];
 
-            /// Every word with what it means.
+            /// Every word and its variant.
             $vis const WORDS: [(&'static str, $name); [$($word),+].len()] = [$(($word, $name::$variant)),+];
 
-            /// Returns the word, as it is in output, settings and the log.
+            /// Returns the word for output, settings and the log.
             $vis const fn word(self) -> &'static str {
                 match self {
                     $($name::$variant => $word,)+
                 }
             }
 
-            /// Reads the word.
+            /// Returns the variant of a word.
             $vis fn from_word(word: &str) -> Option<$name> {
                 $name::ALL.into_iter().find(|known| known.word() == word)
             }

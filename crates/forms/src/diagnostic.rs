@@ -1,97 +1,94 @@
-//! What is wrong in a text, where, and what to do about it; and how that reads on a screen.
+//! Errors and warnings about a text: the message, the position and a hint, and their layout on a
+//! screen.
 //!
-//! Plain text without colours. What came from a file is made harmless when a diagnostic is
-//! made, so that no face can echo an escape sequence by accident. Finding things out is left
-//! to the readers of each format.
+//! Plain text without colours. [`Diagnostic`] replaces control characters when it is built, so that
+//! no face can print an escape sequence from a file. The reader of each format finds the problems.
 
 use std::fmt;
 
 use serde::Serialize;
 use unicode_width::UnicodeWidthChar;
 
-/// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// The text cannot be used.
     Error,
-    /// It can, but perhaps not as meant.
+    /// The text can be used, but may not mean what its author intended.
     Warning,
 }
 
-/// One thing that is wrong in a text.
+/// An error or warning about a text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Diagnostic {
-    /// How bad it is.
     pub severity: Severity,
-    /// What is wrong, in one line.
+    /// One line.
     pub message: String,
-    /// The file (or the variable, or the flag) it is in.
+    /// The file, environment variable or flag that the diagnostic is about.
     pub file: Option<String>,
-    /// The place in that file, when it has places.
+    /// `None` for a flag or a variable, which has no lines.
     pub place: Option<TextPosition>,
-    /// What to do about it.
+    /// An instruction that fixes the problem.
     pub hint: Option<String>,
 }
 
-/// A place in a text.
+/// A line and column in a text, with an excerpt of the line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TextPosition {
     /// From 1.
     pub line: usize,
     /// From 1, in characters.
     pub column: usize,
-    /// The line itself, or the part of a long one around the column.
+    /// The whole line, or the part around the column if the line is long.
     pub snippet: String,
-    /// How many characters of the snippet stand before the column.
+    /// The number of characters in the snippet before the column.
     #[serde(skip)]
     caret: usize,
 }
 
-/// The most characters of a line that are shown.
+/// The most characters of a line that a snippet keeps.
 const SNIPPET: usize = 120;
-/// How many of them stand before the column, in a line that is too long.
+/// The number of those characters before the column, in a line that is too long.
 const BEFORE: usize = 60;
-/// The columns that the number of the line takes before it.
+/// The screen columns that the line number takes.
 const MARGIN: usize = 9;
-/// On a screen that is narrower than any, so many columns of the line are shown all the same.
+/// The fewest columns for the snippet, however narrow the screen is.
 const NARROWEST: usize = 10;
 
 impl Diagnostic {
-    /// A diagnostic without a place.
+    /// Creates a diagnostic without a position.
     pub fn new(severity: Severity, message: &str) -> Diagnostic {
         Diagnostic { severity, message: tame(message), file: None, place: None, hint: None }
     }
 
-    /// Names the file it is in.
     pub fn in_file(mut self, file: Option<&str>) -> Diagnostic {
         self.file = file.map(tame);
         self
     }
 
-    /// Points at a byte of the text.
+    /// Sets the position, from a byte offset into the text.
     pub fn at(mut self, text: &str, offset: usize) -> Diagnostic {
         self.place = Some(TextPosition::find(text, offset));
         self
     }
 
-    /// Says what to do.
     pub fn hint(mut self, hint: Option<String>) -> Diagnostic {
         self.hint = hint.as_deref().map(tame);
         self
     }
 
-    /// Whether it is about this file.
+    /// Decides whether this diagnostic is about the given file.
     pub fn is_in(&self, file: &str) -> bool {
         self.file.as_ref().is_some_and(|own| *own == tame(file))
     }
 
-    /// As it reads on a screen of so many columns: of a line that is wider, the part around the place.
+    /// Renders the diagnostic for a screen of this width. A wider line is cut to the part around
+    /// the position.
     pub fn on_screen(&self, columns: usize) -> String {
         self.shown(Some(columns.saturating_sub(MARGIN).max(NARROWEST)))
     }
 
-    /// With no more than so many columns of the line.
+    /// Renders the diagnostic with at most `most` columns of the line.
     fn shown(&self, most: Option<usize>) -> String {
         let severity = match self.severity {
             Severity::Error => "error",
@@ -123,14 +120,13 @@ impl Diagnostic {
         shown
     }
 
-    /// Whether the text cannot be used.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
 }
 
 impl TextPosition {
-    /// The place of a byte. An offset past the end is the end.
+    /// Returns the position of a byte. An offset past the end means the end.
     fn find(text: &str, offset: usize) -> TextPosition {
         let before = text.get(..offset).unwrap_or(text);
         let start = before.rfind('\n').map_or(0, |newline| newline + 1);
@@ -145,7 +141,8 @@ impl TextPosition {
         }
     }
 
-    /// The snippet in no more than so many columns, and how many of them stand before the place.
+    /// Returns at most `most` columns of the snippet, and the number of columns before the
+    /// position.
     fn snippet_within(&self, most: Option<usize>) -> (String, usize) {
         let caret = self.snippet.char_indices().nth(self.caret).map_or(self.snippet.len(), |(at, _)| at);
         let (before, after) = self.snippet.split_at_checked(caret).unwrap_or((&self.snippet, ""));
@@ -161,7 +158,7 @@ impl TextPosition {
     }
 }
 
-/// The columns that a text takes on a terminal: some writing is twice as wide, some marks take none.
+/// Returns the terminal columns that a text takes. Some characters take two columns, some none.
 fn width(text: &str) -> usize {
     text.chars().map(columns).sum()
 }
@@ -170,7 +167,7 @@ fn columns(c: char) -> usize {
     c.width().unwrap_or(0)
 }
 
-/// As much of the start of a text as fits into so many columns.
+/// Returns the start of a text, cut to `most` columns.
 fn start_within(text: &str, most: usize) -> String {
     if width(text) <= most {
         return text.to_owned();
@@ -179,7 +176,7 @@ fn start_within(text: &str, most: usize) -> String {
     format!("{kept}…")
 }
 
-/// As much of the end of a text as fits into so many columns.
+/// Returns the end of a text, cut to `most` columns.
 fn end_within(text: &str, most: usize) -> String {
     if width(text) <= most {
         return text.to_owned();
@@ -188,7 +185,7 @@ fn end_within(text: &str, most: usize) -> String {
     std::iter::once('…').chain(kept.into_iter().rev()).collect()
 }
 
-/// The characters that fit, and leave a column for the `…`.
+/// Returns the characters that fit while leaving a column for the `…`.
 fn fitting(chars: impl Iterator<Item = char>, most: usize) -> impl Iterator<Item = char> {
     let mut used = 1;
     chars.take_while(move |c| {
@@ -197,7 +194,7 @@ fn fitting(chars: impl Iterator<Item = char>, most: usize) -> impl Iterator<Item
     })
 }
 
-/// The part of a line that is shown, and where the column is in it.
+/// Cuts a long line to the part around the caret, and returns the caret's index in that part.
 fn window(line: &str, caret: usize) -> (String, usize) {
     if line.chars().nth(SNIPPET).is_none() {
         return (line.to_owned(), caret);
@@ -209,8 +206,8 @@ fn window(line: &str, caret: usize) -> (String, usize) {
     (format!("{head}{rest}{tail}"), caret - skipped + head.chars().count())
 }
 
-/// Text that cannot move a cursor, ring a bell or turn the direction of writing: each such
-/// character becomes one other, so that columns stay what they are.
+/// Replaces every character that could move the cursor, ring the bell or change the writing
+/// direction. Each becomes exactly one other character, so that columns stay the same.
 fn tame(text: &str) -> String {
     text.chars().map(tame_char).collect()
 }

@@ -1,13 +1,13 @@
-//! Collects what is wrong in one text while it is read, so that all of it is said at once.
+//! Collects the diagnostics of one text, so that the user sees all of them at once.
 //!
 //! Bounded: a hostile file with a hundred thousand unknown fields gives a short list.
 
 use crate::diagnostic::{Diagnostic, Severity};
 
-/// The most errors, and the most warnings, kept from one text.
+/// The most errors, and the most warnings, that one text may produce.
 const MOST: usize = 50;
 
-/// What was found in one text so far.
+/// The diagnostics of one text so far.
 pub(crate) struct Diagnostics<'a> {
     text: Option<&'a str>,
     file: Option<&'a str>,
@@ -18,12 +18,11 @@ pub(crate) struct Diagnostics<'a> {
 }
 
 impl<'a> Diagnostics<'a> {
-    /// For a text in a file.
     pub(crate) fn in_text(text: &'a str, file: Option<&'a str>) -> Diagnostics<'a> {
         Diagnostics { text: Some(text), file, errors: 0, warnings: 0, kept: Vec::new(), whole: Vec::new() }
     }
 
-    /// For a variable or a flag, which has no lines.
+    /// Starts a collection for a variable or a flag, which has no lines.
     pub(crate) fn in_pair(name: &'a str) -> Diagnostics<'a> {
         Diagnostics {
             text: None,
@@ -35,12 +34,11 @@ impl<'a> Diagnostics<'a> {
         }
     }
 
-    /// Whether anything makes the text useless.
     pub(crate) fn has_errors(&self) -> bool {
         self.errors > 0
     }
 
-    /// Notes an error at a byte of the text.
+    /// Adds an error at a byte of the text.
     pub(crate) fn error(&mut self, at: usize, message: &str, hint: Option<String>) {
         self.errors += 1;
         if self.errors <= MOST {
@@ -48,7 +46,7 @@ impl<'a> Diagnostics<'a> {
         }
     }
 
-    /// Notes a warning at a byte of the text.
+    /// Adds a warning at a byte of the text.
     pub(crate) fn warn(&mut self, at: usize, message: &str, hint: Option<String>) {
         self.warnings += 1;
         if self.warnings <= MOST {
@@ -56,7 +54,7 @@ impl<'a> Diagnostics<'a> {
         }
     }
 
-    /// Notes something about all of the text.
+    /// Adds a warning about the whole text.
     pub(crate) fn whole(&mut self, message: &str) {
         self.whole.push(Diagnostic::new(Severity::Warning, message).in_file(self.file));
     }
@@ -69,7 +67,7 @@ impl<'a> Diagnostics<'a> {
         self.kept.push((at, diagnostic));
     }
 
-    /// All of them, in the order of the text; at the end what is about all of it.
+    /// Returns the diagnostics in the order of the text. Those about the whole text come last.
     pub(crate) fn finish(mut self) -> Vec<Diagnostic> {
         self.kept.sort_by_key(|(at, _)| *at);
         let unsaid = (self.errors + self.warnings).saturating_sub(self.kept.len());

@@ -1,9 +1,9 @@
-//! Reads JSON into values that know where they stand.
+//! Reads JSON into values that know their position in the text.
 //!
-//! Written by hand because every value needs its position: a wrong type deep in a document is
-//! reported where it is, and all such mistakes in one go, which serde_json cannot do. Strict
-//! JSON: comments, trailing commas and single quotes are refused by name, the first two unless
-//! the format has them. What the fields mean is left to the readers of each document.
+//! Written by hand because every value needs its position: readers report a wrong type where it is,
+//! and all such mistakes at once, which serde_json cannot do. The parser is strict and names the
+//! problem when it finds a comment, a trailing comma or a single quote; JSONC formats allow the
+//! first two. The reader of each document interprets the fields.
 
 /// A value and the byte it starts at.
 #[derive(Debug, Clone, PartialEq)]
@@ -12,19 +12,18 @@ pub(crate) struct JsonNode {
     pub(crate) value: JsonValue,
 }
 
-/// A value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum JsonValue {
     Null,
     Boolean(bool),
-    /// As written: whoever wants a whole number must see whether it is one.
+    /// The number as written, so that the reader can decide whether it is a whole number.
     Number(String),
     Text(String),
     List(Vec<JsonNode>),
     Object(Vec<JsonMember>),
 }
 
-/// A field of an object; a repeated key is kept, for the reader to complain about.
+/// A field of an object. A repeated key is kept, so that the reader can report it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct JsonMember {
     pub(crate) key: String,
@@ -32,7 +31,7 @@ pub(crate) struct JsonMember {
     pub(crate) node: JsonNode,
 }
 
-/// Why a text is not JSON, and where.
+/// The reason that a text is not JSON, and the byte where parsing failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct JsonError {
     pub(crate) at: usize,
@@ -40,16 +39,16 @@ pub(crate) struct JsonError {
     pub(crate) hint: Option<&'static str>,
 }
 
-/// Deeper than any document of ours; keeps a hostile one from exhausting the stack.
+/// Deeper than any valid document; keeps a hostile one from exhausting the stack.
 const DEEPEST: usize = 64;
 
-/// Reads a whole document. The byte order mark, if any, is to be removed before.
+/// Reads a whole document. The caller must remove a byte order mark first.
 pub(crate) fn read(text: &str) -> Result<JsonNode, JsonError> {
     document(JsonReader { text, at: 0, depth: 0, allows_comments: false })
 }
 
-/// Reads a whole document that may have comments and a comma after the last value (JSONC), and
-/// begin with a byte order mark.
+/// Reads a whole JSONC document: comments, a comma after the last value and a byte order mark are
+/// allowed.
 pub(crate) fn read_commented(text: &str) -> Result<JsonNode, JsonError> {
     let at = if text.starts_with(BOM) { BOM.len_utf8() } else { 0 };
     document(JsonReader { text, at, depth: 0, allows_comments: true })
@@ -70,7 +69,7 @@ fn document(mut reader: JsonReader<'_>) -> Result<JsonNode, JsonError> {
     }
 }
 
-/// What a value is called in a message.
+/// Names the type of a value for a message.
 pub(crate) fn kind(value: &JsonValue) -> &'static str {
     match value {
         JsonValue::Null => "null",
@@ -230,7 +229,7 @@ impl JsonReader<'_> {
         }
     }
 
-    /// Reads the comma between two values, and what stands before the second.
+    /// Reads the comma between two values, and the space before the second.
     fn comma(&mut self, wanted: &str, closing: u8) -> Result<(), JsonError> {
         let at = self.at;
         if !self.eat(b',') {
@@ -315,7 +314,7 @@ impl JsonReader<'_> {
         }
     }
 
-    /// Reads what follows a backslash, which stands at `at`.
+    /// Reads the rest of an escape sequence whose backslash is at `at`.
     fn escape(&mut self, at: usize) -> Result<char, JsonError> {
         match self.next_char() {
             Some('"') => Ok('"'),

@@ -1,17 +1,17 @@
-//! Reads: people's text to values with positions, and back.
+//! Parses the files that people and agents write, and prints them back.
 //!
-//! - [`diagnostic`]: what is wrong in a text, where, and what to do about it.
-//! - [`workflow`]: `workflow.json` of a plugin, and its prompt template.
-//! - [`workflow::document`]: workflows as people write them, in YAML or JSON; every mistake at once.
+//! - [`diagnostic`]: an error or warning about a text, with its position and a hint.
+//! - [`workflow`]: a plugin's `workflow.json` and its prompt template.
+//! - [`workflow::document`]: workflow documents in YAML or JSON; reports every mistake at once.
 //! - [`plugin`]: `.claude-plugin/plugin.json` and the names of MCP servers.
-//! - [`tracker`]: the Markdown file of a loop, and the marks an agent leaves in it.
+//! - [`tracker`]: the Markdown file of a loop, and the markers that an agent writes in it.
 //! - [`loop_state`]: the state file of the ralph-loop plugin.
 //! - [`entity`]: commands, skills and agents, in the formats of every provider.
-//! - [`tasks`]: `tasks.json`, read as agents write it and changed without touching the rest.
+//! - [`tasks`]: `tasks.json`, read leniently and edited without changing the rest of the file.
 //! - [`settings`]: layers of TOML, environment and flags, with the source of each value.
 //!
-//! Nothing here reads a file, an environment or a clock: text comes in, values and
-//! diagnostics go out. All of it is hostile input, so no text makes a function here panic.
+//! Nothing here reads a file, the environment or the clock: text comes in, values and diagnostics
+//! go out. All input is untrusted, so no text may make a function here panic.
 
 pub mod diagnostic;
 mod diagnostics;

@@ -1,50 +1,49 @@
-//! The state file of the ralph-loop plugin, `.claude/ralph-loop.local.md`, for loops in
-//! `plugin` mode.
+//! The state file of the ralph-loop plugin, `.claude/ralph-loop.local.md`, for loops in `plugin`
+//! mode.
 //!
-//! The plugin's Stop hook is a shell script that reads it with `sed`, `grep` and `awk`, not as
-//! YAML, and the file is written for those: it lets the agent stop once `iteration >=
-//! max_iterations`, so `iteration` starts at 1 for `max_iterations` to mean turns; it strips
-//! the quotes around the promise and unescapes nothing; it takes every line `---` as a border.
-//! When the file is written and removed is the runtime's.
+//! The plugin's Stop hook is a shell script that reads the file with `sed`, `grep` and `awk`, not
+//! as YAML, so this module writes the file for those tools:
+//! - The hook lets the agent stop once `iteration >= max_iterations`. So `iteration` starts at 1,
+//!   and `max_iterations` is the number of turns.
+//! - It strips the quotes around the promise and unescapes nothing.
+//! - It treats every `---` line as a border.
+//!
+//! The runtime decides when to write and remove the file.
 
 use windlass_core::time::Moment;
 
 use crate::tracker::{fold, split, value, yaml};
 
-/// What the plugin is told.
+/// The contents of the state file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoopState<'a> {
-    /// Whether the loop is on.
     pub active: bool,
-    /// The turn that is under way; the first is [`LoopState::FIRST`].
+    /// The number of the current turn; the first is [`LoopState::FIRST`].
     pub iteration: u32,
-    /// Turns in total; 0 is unlimited.
+    /// The most turns in total; 0 is unlimited.
     pub max_iterations: u32,
-    /// What the agent must say in `<promise>` tags.
+    /// The text that the agent must write in `<promise>` tags to complete the loop.
     pub completion_promise: Option<&'a str>,
-    /// The only session that loops; without it the first session to stop does.
+    /// The only session that loops. Without it, the first session that stops loops.
     pub session_id: Option<&'a str>,
-    /// When the run started.
     pub started_at: Moment,
-    /// What each turn is told.
+    /// The prompt of each turn.
     pub prompt: &'a str,
 }
 
 impl LoopState<'_> {
-    /// The number of the first turn.
     pub const FIRST: u32 = 1;
 }
 
-/// What the plugin has made of its file.
+/// The plugin's progress, as its file records it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PluginProgress {
-    /// The turn that is under way.
+    /// The number of the current turn.
     pub iteration: u32,
-    /// Whether the loop is on.
     pub active: bool,
 }
 
-/// The file's text.
+/// Renders the text of the state file.
 pub fn render(state: &LoopState<'_>) -> String {
     let LoopState { active, iteration, max_iterations, completion_promise, session_id, started_at, prompt } =
         state;
@@ -59,16 +58,17 @@ pub fn render(state: &LoopState<'_>) -> String {
     )
 }
 
-/// Reads back where the plugin is; `None` when the file says nothing that can be read.
+/// Reads back the plugin's progress; `None` if the file has no readable iteration.
 pub fn parse(text: &str) -> Option<PluginProgress> {
     let frontmatter = split(text).0?;
     let iteration = value(frontmatter, "iteration")?.parse().ok()?;
-    // The hook itself goes by the file being there.
+    // The hook checks only that the file exists, so anything but `false` counts as active.
     let active = value(frontmatter, "active") != Some("false");
     Some(PluginProgress { iteration, active })
 }
 
-/// Whether a run wrote this file: by the session it names, and by its start where it names none.
+/// Decides whether a run wrote this file: by its session if the file names one, otherwise by its
+/// start.
 pub fn is_of(text: &str, session: Option<&str>, started_at: Moment) -> bool {
     let Some(frontmatter) = split(text).0 else { return false };
     match (value(frontmatter, "session_id"), session) {
@@ -79,14 +79,14 @@ pub fn is_of(text: &str, session: Option<&str>, started_at: Moment) -> bool {
     }
 }
 
-/// The hook folds the white space of what the agent says and compares with what stands here,
-/// character by character: so it is folded here, and not escaped.
+/// Folds white space and escapes nothing: the hook folds the agent's text the same way and then
+/// compares character by character.
 fn on_one_line(text: &str) -> String {
     fold(&text.replace(char::is_control, " "))
 }
 
-/// A prompt no line of which the hook takes for its own: a border would be dropped and what
-/// follows read as frontmatter, an `iteration:` would be counted up. One space prevents both.
+/// Changes the prompt lines that the hook would misread: it would treat `---` as a border and read
+/// the next lines as frontmatter, and would increment an `iteration:`. One space prevents both.
 fn guarded(prompt: &str) -> String {
     let lines: Vec<String> = prompt.split('\n').map(guarded_line).collect();
     lines.join("\n")

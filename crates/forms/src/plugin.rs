@@ -1,5 +1,5 @@
-//! Reads what a plugin says of itself: `.claude-plugin/plugin.json`, and the names of its MCP
-//! servers, which must not collide. Finding and loading plugins is the runtime's.
+//! Reads a plugin's manifest, `.claude-plugin/plugin.json`, and the names of its MCP servers, which
+//! must not collide. The runtime finds and loads plugins.
 
 use crate::diagnostic::Diagnostic;
 use crate::json::{JsonMember, JsonNode, JsonValue};
@@ -9,28 +9,25 @@ use crate::workflow::{JsonFields, is_plugin_name};
 /// A plugin's `plugin.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PluginFile {
-    /// What it is called.
     pub name: String,
-    /// Its version.
     pub version: Option<String>,
-    /// What it is for.
     pub description: Option<String>,
-    /// The MCP servers it defines in this very file.
+    /// The MCP servers that the manifest itself defines.
     pub mcp_servers: Vec<String>,
-    /// The files it names as defining more, relative to the plugin's folder and as written: a
-    /// path out of the plugin is for the reader to refuse.
+    /// Paths of files that define more MCP servers, relative to the plugin's folder and as written.
+    /// The caller must refuse a path that leaves the plugin.
     pub mcp_files: Vec<String>,
 }
 
-/// Reads a `plugin.json`. Fields it does not know are other people's business.
+/// Reads a `plugin.json` and ignores unknown fields, which other tools may define.
 pub fn parse_plugin_json(text: &str, file_name: &str) -> (Option<PluginFile>, Vec<Diagnostic>) {
     let (mut fields, root) = JsonFields::open(text, file_name);
     let plugin = root.and_then(|root| read(&mut fields, &root)).filter(|_| !fields.has_errors());
     (plugin, fields.finish())
 }
 
-/// The names of the MCP servers in a `.mcp.json`: the keys of `mcpServers`, or of the whole
-/// document where a plugin leaves that level out.
+/// Returns the names of the MCP servers in a `.mcp.json`: the keys of `mcpServers`, or of the whole
+/// document if a plugin leaves that level out.
 pub fn mcp_server_names(text: &str, file_name: &str) -> (Vec<String>, Vec<Diagnostic>) {
     let (mut fields, root) = JsonFields::open(text, file_name);
     let members = root.as_ref().and_then(|root| fields.members("", root)).unwrap_or_default();
@@ -41,7 +38,7 @@ pub fn mcp_server_names(text: &str, file_name: &str) -> (Vec<String>, Vec<Diagno
     (names, fields.finish())
 }
 
-/// What a plugin's Stop hooks run, and which other files may say more.
+/// The commands of a plugin's Stop hooks, and the files that may define more.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StopHooks {
     /// Command lines and their arguments.
@@ -50,8 +47,8 @@ pub struct StopHooks {
     pub files: Vec<String>,
 }
 
-/// The Stop hooks of a `plugin.json` (under `hooks`) or of a file of hooks. What cannot be read has none:
-/// the agent CLI says what is wrong with it.
+/// Finds the Stop hooks of a `plugin.json` (under `hooks`) or of a hooks file. An unreadable text
+/// has none; the agent CLI reports what is wrong with it.
 pub fn stop_hooks(text: &str) -> StopHooks {
     use serde_json::Value;
     let mut found = StopHooks::default();
@@ -63,7 +60,7 @@ pub fn stop_hooks(text: &str) -> StopHooks {
     };
     let hooks = root.get("hooks").unwrap_or(&root);
     found.files = files(hooks);
-    // Written inline in a manifest, the word may be there twice.
+    // Inline in a manifest, `hooks` may be nested inside `hooks`.
     let hooks = hooks.get("hooks").unwrap_or(hooks);
     let entries = |value: Option<&Value>| value.and_then(Value::as_array).cloned().unwrap_or_default();
     for group in entries(hooks.get("Stop")) {
@@ -106,7 +103,7 @@ fn take(fields: &mut JsonFields<'_>, plugin: &mut PluginFile, member: &JsonMembe
     }
 }
 
-/// The name becomes part of the names of tools, so it is one plain word.
+/// Reads the plugin's name, which becomes part of tool names and so must be one plain word.
 fn name(fields: &mut JsonFields<'_>, path: &str, node: &JsonNode) -> Option<String> {
     let name = fields.one_line(path, node)?;
     if is_plugin_name(&name) {

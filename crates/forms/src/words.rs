@@ -1,20 +1,18 @@
-//! The words a person may write in one place, and the one they probably meant.
+//! Tables of the words that a field accepts, and suggestions for misspelt ones.
 
-/// Words with their meanings.
+/// A table of words and their meanings.
 pub(crate) struct WordTable<T: 'static>(pub(crate) &'static [(&'static str, T)]);
 
 impl<T: Copy + PartialEq> WordTable<T> {
-    /// What a word means.
     pub(crate) fn meaning(&self, word: &str) -> Option<T> {
         self.0.iter().find(|(known, _)| *known == word).map(|(_, meaning)| *meaning)
     }
 
-    /// How a meaning is written.
     pub(crate) fn word(&self, meaning: T) -> &'static str {
         self.0.iter().find(|(_, known)| *known == meaning).map_or("", |(word, _)| *word)
     }
 
-    /// What is wrong with a word that means nothing here, and which one was probably meant.
+    /// Returns the message for a word that is not in the table, and a hint with the nearest word.
     pub(crate) fn unknown(&self, word: &str) -> (String, Option<String>) {
         let known = self.0.iter().map(|(word, _)| *word);
         let listed: Vec<String> = known.clone().map(|word| format!("`{word}`")).collect();
@@ -22,10 +20,10 @@ impl<T: Copy + PartialEq> WordTable<T> {
     }
 }
 
-/// The most characters of a stranger's word that a message repeats.
+/// The most characters of a user's word that a message repeats.
 const SHOWN: usize = 60;
 
-/// A stranger's text as it is repeated in a message.
+/// Quotes a user's text for a message, cut to a readable length.
 pub(crate) fn quoted(text: &str) -> String {
     if text.chars().nth(SHOWN).is_none() {
         return format!("`{text}`");
@@ -34,12 +32,12 @@ pub(crate) fn quoted(text: &str) -> String {
     format!("`{head}…`")
 }
 
-/// Whether a name given by a stranger fits in a list that people read.
+/// Decides whether a name from a file fits on one line of a list.
 pub(crate) fn is_label(name: &str) -> bool {
     !name.trim().is_empty() && name.chars().nth(SHOWN).is_none() && !name.contains(char::is_control)
 }
 
-/// A hint naming the known word nearest to an unknown one, if any is near.
+/// Returns a hint that names the known word nearest to an unknown one, if any is near.
 pub(crate) fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     nearest(word, known).map(|near| format!("did you mean `{near}`?"))
 }
@@ -49,7 +47,7 @@ fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&
         return None;
     }
     let plain = simplified(word);
-    // One slip in a short word, more in a long one; swapped letters are one slip.
+    // One typo in a short word, more in a long one; swapped letters count as one.
     let allowed = (plain.chars().count() / 3).clamp(1, 3);
     known
         .into_iter()
@@ -59,14 +57,14 @@ fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&
         .map(|(_, candidate)| candidate)
 }
 
-/// How many slips lie between two words, case and separators aside.
+/// Counts the typos between two words, ignoring case and separators.
 pub(crate) fn typos(word: &str, known: &str) -> usize {
     if word.chars().nth(SHOWN).is_some() {
         return usize::MAX;
     }
     let length = |word: &str| word.chars().filter(|c| !is_separator(*c)).count();
     let gap = length(word).abs_diff(length(known));
-    // There are at least as many, and nobody asks about more than one.
+    // The length difference is a lower bound, and no caller distinguishes between counts above one.
     if gap > 1 { gap } else { strsim::osa_distance(&simplified(word), &simplified(known)) }
 }
 
@@ -74,7 +72,7 @@ fn is_separator(c: char) -> bool {
     matches!(c, '_' | '-' | ' ')
 }
 
-/// Case and separators aside: `max_iterations` and `maxIterations` are one word here.
+/// Removes case and separators: `max_iterations` and `maxIterations` become the same word.
 fn simplified(word: &str) -> String {
     word.chars().filter(|c| !is_separator(*c)).flat_map(char::to_lowercase).collect()
 }

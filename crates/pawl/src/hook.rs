@@ -1,14 +1,13 @@
 //! `windlass hook EVENT --closed|--open`: carries one hook call of an agent to the run's socket and the
 //! answer back.
 //!
-//! It decides nothing while the engine answers, and knows no agent's events. When nobody answers, whoever
-//! installed the hook has said what that means: a closed hook refuses, an open one lets the agent go on in
-//! silence. A hook that says neither is closed. Before that it leaves a note in the session's folder: a turn with such a note was cut off, and
-//! the next owner of the run never takes it for a finished one.
+//! The forwarder decides nothing itself and knows no agent's events. The flag says what a missing answer
+//! means: a closed hook refuses, an open hook lets the agent continue silently. A hook with neither flag is
+//! closed. If there is no answer, the forwarder leaves a note in the session's folder. A turn with such a
+//! note was cut off, and the next owner of the run never counts it as finished.
 //!
-//! An agent waits for this program at every tool call, so it is built to be as cheap to start as
-//! `/bin/true`: the request is put together by hand around the payload as it came, and nothing is
-//! formatted or printed through the standard streams.
+//! An agent waits for this program at every tool call, so it must start as fast as `/bin/true`: it builds the
+//! request by hand around the unparsed payload, and formats or prints nothing through the standard streams.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};
@@ -26,20 +25,20 @@ use windlass_core::launch::files::UNANSWERED;
 
 use crate::os;
 
-/// How long missing connections are put up with, in all.
+/// The total time for retrying a missing connection.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Overrides [`PATIENCE`], in milliseconds.
 const PATIENCE_VARIABLE: &str = "WINDLASS_HOOK_PATIENCE_MS";
-/// The nap between two attempts starts here, grows by as much, and ends at five times this.
+/// The pause between two attempts: starts at this value, grows by it, and ends at five times it.
 const NAP: Duration = Duration::from_millis(50);
-/// No hook writes as much as this, no engine answers as much.
+/// The size limit of a request or an answer, larger than any real one.
 const LARGEST_LINE: usize = 64 << 20;
 const FIRST_READ: usize = 16 << 10;
 
-/// Denied, and the agent is told why. Exit code 1 would let the tool run.
+/// Denies the tool and shows the agent the reason. Exit code 1 would let the tool run.
 const DENIED: u8 = 2;
 
-/// Runs the forwarder; `args` are those behind `hook`.
+/// Runs the forwarder with the arguments after `hook`.
 pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
     let Some(socket) = std::env::var_os(env::SOCKET).filter(|path| !path.is_empty()) else {
         return ExitCode::SUCCESS;
@@ -54,8 +53,8 @@ pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// Asks the run whose process this is, as a hook would. Nothing when nobody answers, or when this
-/// process belongs to no run.
+/// Asks the run of this process, as a hook would. Returns `None` without an answer, or if this process
+/// belongs to no run.
 pub fn ask(event: &str, payload: &[u8]) -> Option<HookReply> {
     let socket = std::env::var_os(env::SOCKET).filter(|path| !path.is_empty())?;
     let call = ForwardedCall::from_args([OsString::from(event)].into_iter())?;
@@ -68,16 +67,16 @@ pub fn ask(event: &str, payload: &[u8]) -> Option<HookReply> {
     call.ask(&address, &line, &id)
 }
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 #[derive(Debug, Clone, Copy)]
 enum NoAnswer {
     /// The payload could not be read.
     Payload,
-    /// The socket's path cannot be one.
+    /// The path of the socket is not valid.
     Address,
-    /// Nobody answered within the patience or the limit.
+    /// No answer came before the time limit.
     Silence,
-    /// The answer could not be handed to the agent.
+    /// The answer could not be written.
     Output,
 }
 
@@ -85,7 +84,7 @@ impl NoAnswer {
     fn text(self) -> &'static [u8] {
         match self {
             NoAnswer::Payload => b"windlass: denied, the hook's input could not be read\n",
-            NoAnswer::Address => b"windlass: denied, WINDLASS_SOCKET is no path of a socket\n",
+            NoAnswer::Address => b"windlass: denied, WINDLASS_SOCKET is not the path of a socket\n",
             NoAnswer::Silence => b"windlass: denied, the run does not answer (its Windlass is gone)\n",
             NoAnswer::Output => b"windlass: denied, the answer could not be written\n",
         }
@@ -95,7 +94,7 @@ impl NoAnswer {
 /// One call of a hook.
 struct ForwardedCall {
     event: OsString,
-    /// Without an answer the agent goes on as it would.
+    /// Without an answer, the agent continues as if there were no hook.
     is_open: bool,
     until: Option<Instant>,
 }
@@ -128,8 +127,8 @@ impl ForwardedCall {
         if printed { Ok(reply.exit) } else { Err(NoAnswer::Output) }
     }
 
-    /// The line for the engine. The payload is read right behind the head, so that five
-    /// megabytes of it are never copied.
+    /// Builds the request line. Reads the payload right after the head, so that a payload of several
+    /// megabytes is never copied.
     fn request(&self, id: &[u8]) -> Option<Vec<u8>> {
         let mut line = self.head(id);
         let head = line.len();
@@ -137,7 +136,7 @@ impl ForwardedCall {
         finish(line, head)
     }
 
-    /// What stands before the payload.
+    /// Builds the part of the line before the payload.
     fn head(&self, id: &[u8]) -> Vec<u8> {
         let mut line = Vec::with_capacity(FIRST_READ);
         let session = std::env::var_os(env::SESSION).filter(|cookie| is_cookie(cookie));
@@ -160,13 +159,13 @@ impl ForwardedCall {
         line
     }
 
-    /// Asks until there is an answer. The same line, and so the same id, goes out every time:
-    /// the engine decides an id once.
+    /// Asks until there is an answer. Sends the same line with the same id each time, because the engine
+    /// decides each id once.
     fn ask(&self, address: &SocketAddrUnix, line: &[u8], id: &[u8]) -> Option<HookReply> {
         if let Some(reply) = self.exchange(address, line, id) {
             return Some(reply);
         }
-        // Left now and not when it gives up: whoever kills it meanwhile does not make the note go away.
+        // Written now and not at the end, so that the note exists even if somebody kills this process.
         let note = leave_note(id);
         let mut patience = RetryPatience::from_env();
         while !self.is_over() && patience.nap() {
@@ -180,7 +179,7 @@ impl ForwardedCall {
         None
     }
 
-    /// One connection, one line each way. Whatever goes wrong is no answer.
+    /// Sends one line and reads one line on a new connection. Any error counts as no answer.
     fn exchange(&self, address: &SocketAddrUnix, line: &[u8], id: &[u8]) -> Option<HookReply> {
         let socket = os::socket().ok()?;
         self.bound(&socket)?;
@@ -204,7 +203,7 @@ impl ForwardedCall {
         Some(answer)
     }
 
-    /// Lets no operation on the socket last beyond the limit, if there is one.
+    /// Applies the time limit, if any, to the operations on the socket.
     fn bound(&self, socket: &OwnedFd) -> Option<()> {
         let Some(until) = self.until else { return Some(()) };
         let left = until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())?;
@@ -225,8 +224,8 @@ impl ForwardedCall {
     }
 }
 
-/// How long the forwarder still naps between attempts. Time spent on an open connection is not
-/// counted, as a person may be thinking; so an engine that takes calls and drops them is left too.
+/// The remaining time for pauses between attempts. Time on an open connection does not count, because a
+/// person may be thinking. An engine that accepts calls and drops them uses it up, too.
 struct RetryPatience {
     left: Duration,
     nap: Duration,
@@ -238,7 +237,7 @@ impl RetryPatience {
         RetryPatience { left: set.map_or(PATIENCE, Duration::from_millis), nap: NAP }
     }
 
-    /// Sleeps, or says that the patience is at its end.
+    /// Sleeps, or returns false if no time is left.
     fn nap(&mut self) -> bool {
         let nap = self.nap.min(self.left);
         if nap.is_zero() {
@@ -251,8 +250,8 @@ impl RetryPatience {
     }
 }
 
-/// Notes in the session's folder that no owner answers this call, on disk before the agent is told
-/// anything.
+/// Writes a note into the session's folder that no owner answers this call. The note is on disk before the
+/// agent gets any answer.
 fn leave_note(id: &[u8]) -> Option<PathBuf> {
     let folder = std::env::var_os(env::FOLDER).filter(|folder| !folder.is_empty())?;
     let mut name = OsString::from(UNANSWERED);
@@ -267,11 +266,11 @@ fn leave_note(id: &[u8]) -> Option<PathBuf> {
     Some(note)
 }
 
-/// Closes a line whose payload begins behind its head.
+/// Completes a line whose payload starts at `head`.
 fn finish(mut line: Vec<u8>, head: usize) -> Option<Vec<u8>> {
     let payload = line.get_mut(head..)?;
     for byte in payload.iter_mut() {
-        // Written back in any case: without a branch many bytes are handled at once.
+        // Written back unconditionally: without a branch, the compiler handles many bytes at once.
         *byte = if matches!(*byte, b'\n' | b'\r') { b' ' } else { *byte };
     }
     if payload.trim_ascii().is_empty() {
@@ -281,12 +280,12 @@ fn finish(mut line: Vec<u8>, head: usize) -> Option<Vec<u8>> {
     Some(line)
 }
 
-/// A name that needs no escaping in JSON.
+/// Returns true for a name that needs no escaping in JSON.
 fn is_plain(name: &OsStr) -> bool {
     !name.is_empty() && name.as_bytes().iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
 }
 
-/// A cookie as we make them, which needs no escaping either.
+/// Returns true for a cookie of our form, which needs no escaping either.
 fn is_cookie(cookie: &OsStr) -> bool {
     let is_plain =
         |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'@' | b'~' | b'-');
@@ -295,7 +294,7 @@ fn is_cookie(cookie: &OsStr) -> bool {
 
 const ID_BYTES: usize = 20;
 
-/// Process, time and chance: no other call has the same id, even where one of them fails.
+/// Makes an id from process id, time and random bits: unique even if one of them fails.
 fn new_id() -> [u8; 2 * ID_BYTES] {
     let mut chance = [0; 8];
     os::fill_random(&mut chance);
@@ -319,7 +318,7 @@ fn read_stdin(into: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// Reads once; false at the end, nothing on an error or when it is too much.
+/// Reads once. Returns false at the end of the input, or `None` on an error or beyond the size limit.
 fn read_more(from: impl AsFd, into: &mut Vec<u8>) -> Option<bool> {
     if into.len() >= LARGEST_LINE {
         return None;
@@ -342,7 +341,7 @@ fn write_all(to: impl AsFd, mut bytes: &[u8]) -> bool {
     true
 }
 
-/// Writes past the buffered standard streams, which are expensive to set up.
+/// Writes without the buffered standard streams, which are slow to set up.
 fn say(to: impl AsFd, text: &[u8]) -> bool {
     write_all(to, text)
 }

@@ -243,7 +243,7 @@ fn a_stale_socket_is_no_engine() {
 #[test]
 fn a_path_that_is_too_long_for_a_socket_is_said_at_once() {
     let output = hook(Path::new(&"x".repeat(200)), LONG, &["PreToolUse"], "{}");
-    let why = "windlass: denied, WINDLASS_SOCKET is no path of a socket\n";
+    let why = "windlass: denied, WINDLASS_SOCKET is not the path of a socket\n";
     assert_eq!(seen(&output), (Some(2), String::new(), why.into()));
 }
 

@@ -237,7 +237,7 @@ fn a_program_that_is_not_there_is_a_spawn_error() {
 fn a_working_folder_or_an_input_that_is_not_there_is_a_spawn_error() {
     let mut folder = shell("exit 0");
     folder.launch.cwd = "/no/such/folder".into();
-    assert_eq!(spawn_error(&folder), "the working folder /no/such/folder is not there");
+    assert_eq!(spawn_error(&folder), "the working folder /no/such/folder does not exist");
 
     let mut folder = shell("exit 0");
     folder.launch.stdin = Some("/no/such/input".into());
@@ -259,7 +259,7 @@ fn a_launch_that_cannot_be_understood_is_a_spawn_error() {
     fs::write(folder.file(files::LAUNCH), "{\"v\":1,").unwrap();
     let status = common::pawl("host").arg(folder.file("")).status().unwrap();
     assert!(status.success());
-    assert!(folder.exit().spawn_error.unwrap().starts_with("launch.json is not understood"));
+    assert!(folder.exit().spawn_error.unwrap().starts_with("launch.json cannot be parsed"));
 }
 
 #[test]

@@ -1,8 +1,8 @@
-//! What became of a long child, read from its folder; ending its host; sweeping up after one.
+//! Reads the state of a long child from its folder, ends its host, and sweeps up after a dead host.
 //!
-//! The host's lock says whether it lives, `started` whether the child may have done something,
-//! `exit.json` how it ended. Starting a host is [`crate::process`]; what to do about a lost
-//! child is the engine's to say.
+//! The host's lock shows that it lives, `started` that the child may have done something, and
+//! `exit.json` how it ended. [`crate::process`] starts hosts; the engine decides what to do about a lost
+//! child.
 
 mod group;
 
@@ -22,24 +22,23 @@ use crate::orphan::is_zombie;
 use crate::os::{self, HeldProcess};
 pub use group::{clear_group, sweep_group};
 
-/// The state of a child's folder.
+/// The state of a child, read from its folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChildState {
     /// No host lives and the child was never started: it is safe to start a host.
     NotStarted,
-    /// A host lives.
     Running {
-        /// Its process id, where it has written it down.
+        /// The process id of the host, once it has written it down.
         host_pid: Option<u32>,
     },
-    /// It ended, and nothing is left below the host.
+    /// The child ended, and no process is left below the host.
     Ended(ExitFile),
-    /// The host died: the child may have done something, may even still run, and nobody will
-    /// say how it ended. To be swept.
+    /// The host died. The child may have done something and may still run, and its exit is unknown. Must
+    /// be swept.
     Lost,
 }
 
-/// Looks at a child's folder.
+/// Reads the state of a child from its folder.
 pub fn child_state(dir: &Path) -> ChildState {
     if let Some(exit) = read_exit(dir) {
         return ChildState::Ended(exit);
@@ -50,22 +49,21 @@ pub fn child_state(dir: &Path) -> ChildState {
     if is_locked(dir) {
         return ChildState::Running { host_pid: read_pid(dir) };
     }
-    // The host may have written the exit file and gone between the two looks.
+    // The host may have written the exit file and exited between the two checks.
     read_exit(dir).map_or(ChildState::Lost, ChildState::Ended)
 }
 
-/// Without `started` the lock must not be tried: holding it for an instant could make a host
-/// that is just starting believe that another one is at work. So the host is looked for by the
-/// process id it has written down.
+/// Finds the host by the process id it wrote down, while `started` is missing. Testing the lock here
+/// could make a starting host believe that another host is active.
 fn before_the_start(dir: &Path) -> ChildState {
     match read_pid(dir).filter(|pid| is_host_of(*pid, dir)) {
         Some(pid) => ChildState::Running { host_pid: Some(pid) },
-        // It may have started its child since we looked.
+        // The host may have started its child since the check.
         None if dir.join(files::STARTED).exists() => match is_locked(dir) {
             true => ChildState::Running { host_pid: read_pid(dir) },
             false => read_exit(dir).map_or(ChildState::Lost, ChildState::Ended),
         },
-        // A spawn that failed leaves an exit file and no `started`.
+        // A failed spawn leaves an exit file and no `started`.
         None => read_exit(dir).map_or(ChildState::NotStarted, ChildState::Ended),
     }
 }
@@ -75,7 +73,7 @@ fn read_exit(dir: &Path) -> Option<ExitFile> {
     serde_json::from_slice(&bytes).ok()
 }
 
-/// Removes what a dead host wrote of how its child ended and never put into place.
+/// Removes the draft of an exit file that a dead host never renamed.
 pub fn forget_half_exit(dir: &Path) {
     let _ = fs::remove_file(dir.join(files::EXIT_DRAFT));
 }
@@ -87,11 +85,11 @@ fn read_pid(dir: &Path) -> Option<u32> {
 
 fn is_locked(dir: &Path) -> bool {
     let Ok(file) = File::open(dir.join(files::LOCK)) else { return false };
-    // Closing the file gives a lock that was free back.
+    // Closing the file releases the shared lock.
     flock(&file, FlockOperation::NonBlockingLockShared) == Err(rustix::io::Errno::WOULDBLOCK)
 }
 
-/// Whether a process is `… host DIR`. A zombie has no arguments and is none.
+/// Decides whether a process is `… host DIR`. A zombie has no arguments, so it is not.
 pub(crate) fn is_host_of(pid: u32, dir: &Path) -> bool {
     let line = os::arguments(i32::try_from(pid).unwrap_or_default());
     let mut args = line.strip_suffix(&[0]).unwrap_or(&line).rsplit(|b| *b == 0);
@@ -106,10 +104,10 @@ fn same_folder(path: &str, dir: &Path) -> bool {
     }
 }
 
-/// More than an agent has hooks at once; what is beyond it says nothing new.
+/// More hooks than an agent calls at once; further notes add no information.
 const UNANSWERED_MAX: usize = 64;
 
-/// The hook calls of a session that noted that no owner answered them, by the notes in its folder.
+/// Returns the hook calls of a session that no owner answered, by the notes in its folder.
 pub fn unanswered(dir: &Path) -> Vec<HookId> {
     let is_id = |id: &&str| !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_hexdigit());
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
@@ -120,39 +118,40 @@ pub fn unanswered(dir: &Path) -> Vec<HookId> {
     ids.into_iter().map(HookId::new).collect()
 }
 
-/// Those of them whose forwarder is gone: it gave up, or was killed. One that is still there only waits.
+/// Returns the unanswered hook calls whose forwarder gave up or was killed. A live forwarder still
+/// waits.
 pub fn gave_up(dir: &Path) -> Vec<HookId> {
     let lives = |hook: &HookId| {
-        // An id begins with the process that made it.
+        // An id starts with the process id of the forwarder.
         let pid = hook.as_str().get(..8).and_then(|pid| u32::from_str_radix(pid, 16).ok());
         pid.is_some_and(os::exists)
     };
     unanswered(dir).into_iter().filter(|hook| !lives(hook)).collect()
 }
 
-/// How a host is asked to end its child.
+/// The way in which a host ends its child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Terminate {
-    /// Terminate, grace, kill.
+    /// SIGTERM, a grace period, then SIGKILL.
     WithGrace,
-    /// Kill.
+    /// SIGKILL.
     Now,
 }
 
-/// Asks the host of a child to end it. `false` when no host lives. Waits for nothing: the end
-/// is seen by the watcher.
+/// Asks the host of a child to end it and returns false if no host lives. Does not wait: the watcher
+/// reports the end.
 pub fn terminate_host(dir: &Path, how: Terminate) -> bool {
     let ChildState::Running { host_pid: Some(pid) } = child_state(dir) else { return false };
     let Some(host) = pin(pid) else { return false };
-    // Checked after the process is held: its id cannot be given to another any more.
+    // Checked after the process is pinned, so that its id cannot be reused.
     if !is_host_of(pid, dir) || !host.signal(Signal::TERM) {
         return false;
     }
-    // A host that somebody stopped acts on nothing.
+    // A stopped host does not react to signals.
     host.signal(Signal::CONT);
     if how == Terminate::Now {
-        // Two signals sent at once arrive as one. The host acts on the second it sees; more do
-        // no harm.
+        // Two signals sent at once arrive as one. The host acts on the second signal it receives; more
+        // signals do no harm.
         for _ in 0..3 {
             std::thread::sleep(Duration::from_millis(15));
             if !host.signal(Signal::TERM) {
@@ -163,7 +162,7 @@ pub fn terminate_host(dir: &Path, how: Terminate) -> bool {
     true
 }
 
-/// Kills a host without asking: what a crash test calls an accident.
+/// Kills a host without asking, for crash tests.
 pub fn kill_host(dir: &Path) -> bool {
     let ChildState::Running { host_pid: Some(pid) } = child_state(dir) else { return false };
     pin(pid).is_some_and(|host| is_host_of(pid, dir) && host.signal(Signal::KILL))
@@ -173,23 +172,21 @@ fn pin(pid: u32) -> Option<HeldProcess> {
     HeldProcess::open(i32::try_from(pid).ok()?).ok()
 }
 
-/// What a sweep did.
+/// The result of a sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SweepResult {
-    /// Processes that were asked to end, or killed.
+    /// Processes that were asked to end or killed.
     pub killed: usize,
-    /// Processes still there when the patience was spent.
+    /// Processes that were still alive at the time limit.
     pub left: usize,
 }
 
 const SWEEP_PATIENCE: Duration = Duration::from_secs(5);
-/// So long a process may take to put its things away: git takes its locks away when it is asked to
-/// end, and leaves them when it is killed.
+/// Time for a process to clean up. Git removes its lock files on SIGTERM and leaves them on SIGKILL.
 const SWEEP_GRACE: Duration = Duration::from_secs(2);
 
-/// Ends every process that carries a child's cookie, or the limit that goes with it, until none is left: asked first,
-/// then killed.
-/// For children whose host died; needs no host.
+/// Ends every process that carries a child's cookie, or the resource limit that encodes it: first
+/// SIGTERM, then SIGKILL, until no process is left. Works without a host, for children whose host died.
 pub fn sweep_cookie(cookie: &str, how: Terminate) -> SweepResult {
     let mark = Cookie::new(cookie);
     let grace = if how == Terminate::Now { Duration::ZERO } else { SWEEP_GRACE };
@@ -211,10 +208,10 @@ pub fn sweep_cookie(cookie: &str, how: Terminate) -> SweepResult {
     }
 }
 
-/// By what the processes of a child are known.
+/// The cookie that identifies the processes of a child.
 struct Cookie<'a> {
     cookie: &'a str,
-    /// As it is in their environment.
+    /// The cookie as an environment entry.
     entry: String,
 }
 
@@ -223,7 +220,7 @@ impl Cookie<'_> {
         Cookie { cookie, entry: format!("{SESSION}={cookie}") }
     }
 
-    /// A zombie has no environment any more and carries nothing.
+    /// Decides whether a process carries the cookie. A zombie has no environment and carries nothing.
     fn is_carried_by(&self, pid: i32) -> bool {
         let Some(environ) = os::environment(pid) else { return false };
         environ.split(|b| *b == 0).any(|pair| pair == self.entry.as_bytes())

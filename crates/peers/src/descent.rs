@@ -1,10 +1,11 @@
-//! Whose descendant a process is: an agent's, or nobody's that Windlass started.
+//! Finds the session above a process, if any.
 //!
-//! A host adopts every orphan below it, so whatever an agent starts stays below its host: with another
-//! environment, in another session, behind a pseudo terminal, after a double fork. The host carries a mark in
-//! its own environment, which the kernel fixed when it was started and nothing below it can take away.
-//! When everybody above is dead, a limit still tells: the kernel hands it down, and only root can raise it.
-//! What somebody below a session may do is for others to say.
+//! A host adopts every orphan below it, so every process that an agent starts stays below its host: with
+//! another environment, in another session, behind a pseudo terminal, after a double fork. The host
+//! carries a mark in its own environment. The kernel fixed that environment when the host started, and
+//! no process below can change it. When every ancestor is dead, a resource limit still identifies the
+//! process: children inherit it, and only root can raise it. This module only reports the descent; the
+//! callers decide what a process below a session may do.
 
 use windlass_core::hook::wire::env;
 use windlass_core::launch::is_cgroup_name;
@@ -12,29 +13,30 @@ use windlass_core::launch::is_cgroup_name;
 use crate::os;
 use crate::process::owns_all_below;
 
-/// No chain of parents is longer; a wrong one must not be followed for ever.
+/// An upper bound for a chain of parents, so that a wrong chain is not followed forever.
 const DEEPEST: usize = 4096;
-/// A parent may end while it is looked at: then the process has another.
+/// A parent may end during the walk; the process then gets another parent.
 const TRIES: usize = 20;
 
-/// Where a process comes from.
+/// The origin of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Descent {
-    /// No session is above it.
+    /// No session is above the process.
     Free,
-    /// It is below the child of a host: of an agent, a check or a command line.
+    /// The process is below the child of a host: an agent, a check or a command line.
     Session {
-        /// The child's cookie, or the run alone where no more is known.
+        /// The child's cookie, or the run's id if nothing else is known.
         cookie: String,
     },
-    /// A session, or a program that Windlass runs itself, left it behind: nobody above it says which.
+    /// A session, or a program that Windlass runs itself, left the process behind, and no ancestor
+    /// identifies it.
     Orphan,
-    /// It is gone, or in a place that cannot be looked into.
+    /// The process is gone or not visible.
     Unseen,
 }
 
 impl Descent {
-    /// The run of the session above it.
+    /// Returns the run of the session above the process.
     pub fn run(&self) -> Option<&str> {
         match self {
             Descent::Session { cookie } => cookie.split('.').next().filter(|run| !run.is_empty()),
@@ -43,12 +45,12 @@ impl Descent {
     }
 }
 
-/// Looks at this process.
+/// Returns the descent of this process.
 pub fn own_descent() -> Descent {
     descent(i32::try_from(std::process::id()).unwrap_or_default())
 }
 
-/// Looks at a process and everybody above it.
+/// Returns the descent of a process by checking all of its ancestors.
 pub fn descent(pid: i32) -> Descent {
     for _ in 0..TRIES {
         if let Some(found) = walk(pid) {
@@ -58,30 +60,30 @@ pub fn descent(pid: i32) -> Descent {
     Descent::Unseen
 }
 
-/// One walk up; nothing where the chain changed under way.
+/// Walks up once. Returns `None` if the chain of parents changed during the walk.
 fn walk(asked: i32) -> Option<Descent> {
     let (mut said, mut is_grouped) = (None, false);
     let (mut pid, mut born) = (asked, None);
     for _ in 0..DEEPEST {
         let Some(status) = os::status(pid) else {
             return match born {
-                // A parent of another user is not ours to see; a host would be.
+                // Processes of other users may be hidden, but a host would be visible.
                 Some(_) if os::others_are_hidden() => Some(finish(asked, said, is_grouped)),
                 Some(_) => None,
                 None => Some(Descent::Unseen),
             };
         };
-        // Born after its child, it is another process with the id of the parent.
+        // A parent that is younger than its child is another process that reuses the id.
         if born.is_some_and(|child| status.start > child) {
             return None;
         }
-        // What has lost everybody else above it was adopted here.
+        // This process adopted a process whose other ancestors are gone.
         if born.is_some() && is_own(pid) && owns_all_below() {
             return Some(Descent::Session { cookie: env::OWN_PROGRAM.to_owned() });
         }
         match mark(pid) {
             Some(Mark::Host(cookie)) => return Some(Descent::Session { cookie }),
-            // What is nearer to the host is less in the agent's hand.
+            // A mark nearer to the host is harder for the agent to forge.
             Some(Mark::Said(cookie)) => said = Some(cookie),
             Some(Mark::Group) => is_grouped = true,
             None => {}
@@ -98,7 +100,7 @@ fn is_own(pid: i32) -> bool {
     u32::try_from(pid) == Ok(std::process::id())
 }
 
-/// What to make of a process above which no host lives.
+/// Decides the descent of a process without a live host above it.
 fn finish(pid: i32, said: Option<String>, is_grouped: bool) -> Descent {
     match said {
         Some(cookie) => Descent::Session { cookie },
@@ -107,13 +109,13 @@ fn finish(pid: i32, said: Option<String>, is_grouped: bool) -> Descent {
     }
 }
 
-/// What tells that a process belongs to a session.
+/// A sign that a process belongs to a session.
 enum Mark {
-    /// It is the host, or a program that Windlass runs itself.
+    /// The process is a host, or a program that Windlass runs itself.
     Host(String),
-    /// Its environment says so.
+    /// The environment of the process names the session.
     Said(String),
-    /// It is in the group of processes that a host made, and nothing says whose.
+    /// The process is in a cgroup that a host created, and no cookie names the session.
     Group,
 }
 

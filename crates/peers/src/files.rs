@@ -1,14 +1,14 @@
-//! Files, written whole or not at all and read within bounds.
+//! Writes files whole or not at all, and reads them within bounds.
 //!
-//! What lies in a workspace may have been put there by an agent: a link as the last part of a
-//! path is never followed, and [`inside`] keeps the rest of the path in the folder. What is in
-//! the files is left to `forms` and the engine.
+//! An agent may have created anything in a workspace: a link as the last part of a path is never
+//! followed, and [`inside`] keeps the rest of the path in the folder. `forms` and the engine interpret
+//! the contents.
 //!
-//! A file is a [`Draft`] until it is whole. In a checkout it is written by [`checkout`], so that no
-//! agent commits a draft that a kill has left.
+//! A file is a [`DraftFile`] until it is complete. In a checkout, [`checkout`] writes files, so that no
+//! agent commits a draft left behind by a kill.
 //!
-//! Folders of prompts are another matter, as people link them together: [`walk`] finds what is
-//! in them, [`read`] reads it, [`watch`] tells of changes.
+//! Folders of prompts have other rules, because people link them together: [`walk`] finds their files,
+//! [`read`] reads them, [`watch`] reports changes.
 
 pub mod checkout;
 mod draft;
@@ -29,17 +29,17 @@ use rustix::fs::OFlags;
 
 use crate::os;
 
-/// Written at once, where what is written is large.
+/// The buffer size for large files.
 const SPARE_BUFFER: usize = 256 * 1024;
 
-/// Who may read a file.
+/// The permissions of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileMode {
-    /// The owner alone: settings, tokens, prompts.
+    /// Readable by the owner only: settings, tokens, prompts.
     Private,
-    /// Everybody.
+    /// Readable by everybody.
     Shared,
-    /// Everybody, and it may be run.
+    /// Readable and executable by everybody.
     Program,
 }
 
@@ -53,49 +53,41 @@ impl FileMode {
     }
 }
 
-/// Why a file could not be read or written.
+/// An error from reading or writing a file.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// The system said no.
     #[error("{path}", path = path.display())]
     Io {
-        /// Which file.
         path: PathBuf,
-        /// What it said.
         #[source]
         source: io::Error,
     },
-    /// More than the reader wants.
+    /// The file is larger than the reader allows.
     #[error("{path} is larger than {max} bytes", path = path.display())]
     TooLarge {
-        /// Which file.
         path: PathBuf,
-        /// The bound.
+        /// The limit in bytes.
         max: u64,
     },
-    /// A link, a folder or a device where a plain file should be.
+    /// A link, a folder or a device instead of a plain file.
     #[error("{path} is not a plain file", path = path.display())]
-    NotPlain {
-        /// Which file.
-        path: PathBuf,
-    },
+    NotPlain { path: PathBuf },
     /// The path leads out of its folder.
     #[error("{path} leads out of {root}", path = path.display(), root = root.display())]
     Outside {
-        /// Which path.
         path: PathBuf,
-        /// The folder.
+        /// The folder that the path must stay in.
         root: PathBuf,
     },
 }
 
 impl FileError {
-    /// Whether the file simply is not there.
+    /// Decides whether the file does not exist.
     pub fn is_missing(&self) -> bool {
         matches!(self, FileError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }
 
-    /// What is wrong, for who has named the file already.
+    /// Describes the error without the path, for a message that already names the file.
     pub fn why(&self) -> String {
         match self {
             FileError::Io { source, .. } => source.to_string(),
@@ -113,16 +105,16 @@ fn io_error(path: &Path, source: io::Error) -> FileError {
     FileError::Io { path: path.to_owned(), source }
 }
 
-/// Makes a folder and its parents; what is made is the owner's alone.
+/// Creates a folder and its parents, accessible only to the owner.
 pub fn make_private_dir(path: &Path) -> Result<(), FileError> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(|e| io_error(path, e))
 }
 
-/// Makes a folder below `root` and what is missing above it, refused when a link leads out.
+/// Creates a folder below `root` and its missing parents. Returns an error if a link leads out.
 pub fn make_dirs_inside(root: &Path, dir: &Path) -> Result<(), FileError> {
     let outside = || FileError::Outside { path: dir.to_owned(), root: root.to_owned() };
     let relative = dir.strip_prefix(root).map_err(|_| outside())?;
-    // A name in the folder, so that the folder itself is among what is looked at.
+    // A dummy name in the folder, so that `inside` checks the folder itself.
     let within = relative.join("name");
     let path = inside(root, &within).map_err(|_| outside())?;
     let path = path.parent().ok_or_else(outside)?;
@@ -130,14 +122,14 @@ pub fn make_dirs_inside(root: &Path, dir: &Path) -> Result<(), FileError> {
     inside(root, &within).map(|_| ()).map_err(|_| outside())
 }
 
-/// Replaces a file's whole content; a crash leaves the old or the new. A link at that place is
-/// replaced, never followed. For Windlass's own folders: the draft lies beside the file.
+/// Replaces a file's whole content; a crash leaves the old or the new content. A link at the path is
+/// replaced, never followed. For Windlass's own folders: the draft is beside the file.
 pub fn write_atomic(path: &Path, bytes: &[u8], mode: FileMode) -> Result<(), FileError> {
     let draft = DraftFile::beside(path, mode.bits());
     write_whole(draft, path, bytes)
 }
 
-/// The same with the draft in another folder of the same file system.
+/// Replaces a file like [`write_atomic`], with the draft in another folder of the same file system.
 pub fn write_atomic_by(drafts: &Path, path: &Path, bytes: &[u8], mode: FileMode) -> Result<(), FileError> {
     make_private_dir(drafts)?;
     write_whole(DraftFile::within(drafts, path, mode.bits()), path, bytes)
@@ -153,9 +145,9 @@ fn write_whole(draft: io::Result<DraftFile>, path: &Path, bytes: &[u8]) -> Resul
     written.map_err(|e| io_error(path, e))
 }
 
-/// Replaces a file's whole content, for what can be made again: other processes see the old or
-/// the new, but a power cut may leave neither whole, so that its reader must notice. The draft lies
-/// in another folder of the same file system.
+/// Replaces a file that can be generated again. Other processes see the old or the new content, but a
+/// power cut may leave neither intact, so the reader must check. The draft is in another folder of the
+/// same file system.
 pub fn write_spare(
     drafts: &Path,
     path: &Path,
@@ -166,7 +158,8 @@ pub fn write_spare(
     filled(drafts, path, mode, fill).and_then(DraftFile::place).map_err(|e| io_error(path, e))
 }
 
-/// The same for a file that stays as it is where it is there already: a program that others run.
+/// Creates a file like [`write_spare`], unless it exists, such as a program that others run. Returns
+/// false if it exists.
 pub fn create_spare(
     drafts: &Path,
     path: &Path,
@@ -191,14 +184,14 @@ fn filled(
     Ok(draft)
 }
 
-/// Writes a file that must not exist yet. `false` when it does, and nothing is changed. For
-/// Windlass's own folders: the draft lies beside the file.
+/// Creates a file. Returns false and changes nothing if it exists. For Windlass's own folders: the draft
+/// is beside the file.
 pub fn create_new(path: &Path, bytes: &[u8], mode: FileMode) -> Result<bool, FileError> {
     create_whole(DraftFile::beside(path, mode.bits()), path, bytes)
 }
 
-/// Gives what lies at a path another name in the same folder, and says which: the first of `names`
-/// that nobody has. Nothing when there is nothing. A link is moved, never followed.
+/// Renames the file at a path within its folder to the first free name of `names`, and returns the new
+/// path. Returns `None` if there is no file. A link is renamed, never followed.
 pub fn set_aside(path: &Path, names: impl Fn(u32) -> String) -> Result<Option<PathBuf>, FileError> {
     for nth in 0..=u32::MAX {
         let aside = path.with_file_name(names(nth));
@@ -212,7 +205,8 @@ pub fn set_aside(path: &Path, names: impl Fn(u32) -> String) -> Result<Option<Pa
     Ok(None)
 }
 
-/// The same with the draft in another folder of the same file system, which is there.
+/// Creates a file like [`create_new`], with the draft in another existing folder of the same file
+/// system.
 pub fn create_new_by(drafts: &Path, path: &Path, bytes: &[u8], mode: FileMode) -> Result<bool, FileError> {
     create_whole(DraftFile::within(drafts, path, mode.bits()), path, bytes)
 }
@@ -235,9 +229,9 @@ fn sync_parent(path: &Path) -> io::Result<()> {
     File::open(parent)?.sync_all()
 }
 
-/// Opens a plain file without following a link in its last part.
+/// Opens a plain file without following a link in the last part of its path.
 pub fn open_plain(path: &Path) -> Result<File, FileError> {
-    // NONBLOCK: a pipe put there must not hang the open.
+    // NONBLOCK: a pipe at the path must not block the open.
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let flags = i32::try_from(flags.bits()).unwrap_or_default();
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(|e| io_error(path, e))?;
@@ -252,7 +246,7 @@ pub fn open_plain(path: &Path) -> Result<File, FileError> {
 pub fn read_bounded(path: &Path, max: u64) -> Result<Vec<u8>, FileError> {
     let file = open_plain(path)?;
     let size = file.metadata().map(|meta| meta.len().min(max)).unwrap_or_default();
-    // One more, so that the end is found without growing.
+    // One more byte, so that the buffer need not grow to find the end.
     let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default() + 1);
     file.take(max.saturating_add(1)).read_to_end(&mut bytes).map_err(|e| io_error(path, e))?;
     if bytes.len() as u64 > max {
@@ -261,7 +255,7 @@ pub fn read_bounded(path: &Path, max: u64) -> Result<Vec<u8>, FileError> {
     Ok(bytes)
 }
 
-/// The last `max` bytes of a plain file, as text; nothing when it cannot be read.
+/// Returns the last `max` bytes of a plain file as text; empty if the file is unreadable.
 pub fn read_tail(path: &Path, max: u64) -> String {
     use std::io::{Seek, SeekFrom};
     let Ok(mut file) = open_plain(path) else { return String::new() };
@@ -270,12 +264,12 @@ pub fn read_tail(path: &Path, max: u64) -> String {
     if file.seek(SeekFrom::Start(length.saturating_sub(max))).is_err() {
         return String::new();
     }
-    // What was read before an error is still worth showing.
+    // The bytes before an error are still worth showing.
     let _ = file.take(max).read_to_end(&mut bytes);
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// `relative` below `root`, refused when `..` or a link of some folder leads out of it.
+/// Joins `relative` to `root`. Returns an error if `..` or a link of a folder leads out of `root`.
 pub fn inside(root: &Path, relative: &Path) -> Result<PathBuf, FileError> {
     let outside = || FileError::Outside { path: relative.to_owned(), root: root.to_owned() };
     if relative.components().any(|c| !matches!(c, Component::Normal(_) | Component::CurDir)) {

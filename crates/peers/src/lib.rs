@@ -1,14 +1,13 @@
-//! Touches: every outside program and service.
+//! Every outside program and service that Windlass uses.
 //!
-//! - [`process`]: the one door where children are born; [`child`]: what became of them; [`orphan`]: those
-//!   whose folder is gone; [`descent`]: whose descendant a process is; `os`: what
-//!   only Linux has.
-//! - [`tail`]: their output, read from files as it grows.
-//! - [`agent`]: how each agent CLI is launched, read and answered.
-//! - [`hook_socket`]: where hooks of a run ask.
+//! - [`process`] starts every child process; [`child`] reads its state; [`orphan`] ends children whose
+//!   folder is gone; [`descent`] finds the session above a process; `os` wraps what only Linux offers.
+//! - [`tail`] reads the output of children from growing files.
+//! - [`agent`] launches, reads and answers each agent CLI.
+//! - [`hook_socket`] receives the hook calls of a run.
 //! - [`git`] and [`files`].
 //!
-//! Nothing here decides what comes next or writes history.
+//! This crate decides no next step and writes no history.
 
 pub mod agent;
 pub mod child;

@@ -1,7 +1,7 @@
-//! Processes whose folder says nothing any more: found by their command line or their cookie.
+//! Finds processes by their command line or their cookie when their folder is gone.
 //!
-//! A child is known by its folder ([`crate::child`]). Where somebody deleted the folder, or nobody
-//! has a record of it, the processes themselves are all there is.
+//! Normally a child's folder gives its state ([`crate::child`]). If somebody deleted the folder, or no
+//! record of it exists, only the processes themselves are left.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -12,13 +12,13 @@ use rustix::process::Signal;
 use crate::child::{Terminate, sweep_cookie};
 use crate::os::{self, HeldProcess};
 
-/// How long a host may take to end its child.
+/// Time for a host to end its child.
 const PATIENCE: Duration = Duration::from_secs(30);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// Ends what is left of a child whose folder is gone. The host first: it would write into a new
-/// folder of that name. Then whoever carries the cookie. How many processes were ended, and whether
-/// all of them are gone.
+/// Ends the processes of a child whose folder is gone: first the host, because it would write into a new
+/// folder of that name, then every process with the cookie. Returns the number of processes ended and
+/// whether all of them are gone.
 pub fn end_orphans(dir: &Path, cookie: &str) -> (usize, bool) {
     let hosts = hosts_below(dir);
     let is_gone = hosts.iter().filter(|(pid, _)| !end_host(*pid, dir)).count() == 0;
@@ -26,13 +26,13 @@ pub fn end_orphans(dir: &Path, cookie: &str) -> (usize, bool) {
     (hosts.len() + swept.killed, is_gone && swept.left == 0)
 }
 
-/// Asks a host to end its child, waits for it, and kills it when it takes too long.
+/// Asks a host to end its child, waits for it, and kills the host if that takes too long.
 fn end_host(pid: i32, dir: &Path) -> bool {
     let until = Instant::now() + PATIENCE;
     let mut signal = Signal::TERM;
     loop {
         let Ok(host) = HeldProcess::open(pid) else { return true };
-        // Checked after the process is held: its id cannot be given to another any more.
+        // Checked after the process is pinned, so that its id cannot be reused.
         if host_dir(pid).is_none_or(|of| !of.starts_with(dir)) {
             return true;
         }
@@ -42,19 +42,19 @@ fn end_host(pid: i32, dir: &Path) -> bool {
         if Instant::now() >= until + PATIENCE {
             return false;
         }
-        // One is enough: a second would leave the child no grace.
+        // One SIGTERM is enough: a second one would leave the child no grace period.
         signal = Signal::KILL;
         std::thread::sleep(LOOK_EVERY);
     }
 }
 
-/// The hosts of the child of a folder, or of children in it, whether the folder is there or not.
+/// Returns the hosts of children in or below a folder, even if the folder is gone.
 fn hosts_below(dir: &Path) -> Vec<(i32, PathBuf)> {
     let hosts = os::processes().into_iter().filter_map(|pid| Some((pid, host_dir(pid)?)));
     hosts.filter(|(_, of)| of.starts_with(dir)).collect()
 }
 
-/// The folder of which a process is the host, as its arguments say: `… host DIR`.
+/// Returns the folder of a host, from its arguments `… host DIR`.
 fn host_dir(pid: i32) -> Option<PathBuf> {
     let line = os::arguments(pid);
     let mut args = line.strip_suffix(&[0])?.rsplit(|byte| *byte == 0);
@@ -62,12 +62,12 @@ fn host_dir(pid: i32) -> Option<PathBuf> {
     (word == b"host").then(|| PathBuf::from(std::ffi::OsStr::from_bytes(dir)))
 }
 
-/// Whether a process was stopped (Ctrl-Z, SIGSTOP) and does nothing until it goes on.
+/// Decides whether a process was stopped (Ctrl-Z, SIGSTOP).
 pub fn is_stopped(pid: u32) -> bool {
     matches!(i32::try_from(pid).ok().and_then(state), Some('T' | 't'))
 }
 
-/// Whether a process has ended and only waits for its parent to notice.
+/// Decides whether a process has ended and only waits to be reaped.
 pub(crate) fn is_zombie(pid: i32) -> bool {
     matches!(state(pid), Some('Z' | 'X'))
 }

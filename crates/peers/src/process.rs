@@ -1,8 +1,9 @@
-//! The one door where children are born: hosts of long children, and short programs.
+//! Starts every child process: hosts of long children, and short programs.
 //!
-//! A host is started detached and reaped whenever somebody passes by here; what becomes of its
-//! child is read from the child's folder ([`crate::child`]). A short program has a deadline,
-//! bounded output, and is ended by terminate, grace, kill. Never a shell.
+//! No other module starts processes. A host runs detached; later calls into this module reap it. The
+//! state of its child is in the child's folder ([`crate::child`]). A short program has a deadline and
+//! bounded output, and is ended by SIGTERM, a grace period and SIGKILL. Windlass never uses a shell
+//! here.
 
 mod adopt;
 pub mod env;
@@ -25,45 +26,39 @@ pub(crate) use adopt::owns_all_below;
 pub use adopt::{adopt_orphans, end_adopted, end_all_adopted};
 pub use short::{ProgramOutput, ShortEnv, ShortProgram, end_short, end_short_of, run_short, run_short_for};
 
-/// Why a child could not be started.
+/// An error from starting a child.
 #[derive(Debug, thiserror::Error)]
 pub enum SpawnError {
-    /// Its folder could not be made ready.
     #[error("could not write the launch file")]
     Folder(#[from] FileError),
-    /// The launch could not be written down.
-    #[error("could not describe the launch")]
+    #[error("could not encode the launch file")]
     Describe(#[from] serde_json::Error),
-    /// The program did not start.
     #[error("could not start {program}", program = program.display())]
     Start {
-        /// Which.
         program: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },
 }
 
-/// A host that was started.
+/// A host that this process started.
 #[derive(Debug, Clone)]
 pub struct HostStart {
-    /// Its process id.
     pub pid: u32,
     gone: Arc<AtomicBool>,
 }
 
 impl HostStart {
-    /// Whether the host's process has ended. A host that found another one at work ends at
-    /// once: the child's folder says what is true.
+    /// Decides whether the host's process has ended. A host that finds another active host ends at once,
+    /// so only the child's folder gives the state of the child.
     pub fn is_gone(&self) -> bool {
         reap();
         self.gone.load(Ordering::Acquire)
     }
 }
 
-/// Starts `windlass host DIR` for a launch. Doing it twice is harmless: the launch file of the
-/// first time stays, and the second host finds the lock held.
+/// Starts `windlass host DIR` for a launch. Starting twice is harmless: the first launch file stays, and
+/// the second host finds the lock taken.
 pub fn start_host(
     windlass_exe: &Path,
     dir: &Path,
@@ -75,7 +70,7 @@ pub fn start_host(
     let failed = |source| SpawnError::Start { program: windlass_exe.to_owned(), source };
     let dir = std::path::absolute(dir).map_err(failed)?;
     let mut command = command(windlass_exe);
-    // A group of its own: Ctrl-C at the terminal is for us, not for it.
+    // In its own process group, so that Ctrl-C at the terminal does not reach it.
     command.arg("host").arg(&dir).env_clear().current_dir("/").process_group(0);
     command.envs(crash_env.iter().map(|(k, v)| (k, v)));
     command.env(HOST, &launch.cookie);
@@ -84,8 +79,7 @@ pub fn start_host(
     Ok(keep_for_reaping(child, dir))
 }
 
-/// Starts a program that goes on when this one ends, in a session of its own, with its output
-/// in a file.
+/// Starts a program that outlives this process, in its own process group, with its output in a file.
 pub fn start_detached(
     program: &Path,
     args: &[&str],
@@ -101,11 +95,11 @@ pub fn start_detached(
     Ok(spawn(&mut command).map_err(failed)?.id())
 }
 
-/// How long a program may be busy with being written.
+/// Time to wait while another process has the program open for writing.
 const BUSY: Duration = Duration::from_secs(5);
 
-/// Starts our own binary. Another process may have put it into place at this moment: as long as it, or
-/// a child that it is just starting, has the file open for writing, the kernel refuses to run it.
+/// Starts our own binary. Another process may just have installed it: while that process, or a child
+/// that it is starting, has the file open for writing, the kernel refuses to run it.
 fn spawn(command: &mut Command) -> io::Result<Child> {
     let until = Instant::now() + BUSY;
     loop {
@@ -124,12 +118,12 @@ pub fn kill_self() -> ! {
     std::process::abort()
 }
 
-#[expect(clippy::disallowed_methods, reason = "the one door where children are born")]
+#[expect(clippy::disallowed_methods, reason = "the only place that starts child processes")]
 fn command(program: &Path) -> Command {
     Command::new(program)
 }
 
-/// A host that was started, by its folder.
+/// A started host and its folder.
 struct Host {
     child: Child,
     dir: PathBuf,
@@ -146,8 +140,8 @@ fn keep_for_reaping(child: Child, dir: PathBuf) -> HostStart {
     start
 }
 
-/// Collects hosts that have ended, so that none stays a zombie. The watcher of [`crate::tail`]
-/// calls it now and then.
+/// Reaps hosts that have ended, so that none stays a zombie. The watcher of [`crate::tail`] calls it
+/// regularly.
 pub fn reap() {
     let mut hosts = HOSTS.lock().unwrap_or_else(PoisonError::into_inner);
     hosts.retain_mut(|Host { child, dir, gone }| {
@@ -156,7 +150,7 @@ pub fn reap() {
             Ok(Some(status)) => {
                 adopt::reaped(child.id());
                 if status.signal().is_some() {
-                    // Perhaps it was only the guard.
+                    // The killed process may have been only the guard.
                     adopt::lost_guard(dir.clone());
                 }
                 true

@@ -1,9 +1,8 @@
-//! The output of children, read from append-only files as it grows.
+//! Reads the output of children from append-only files as they grow.
 //!
-//! [`Tail`] reads one file from an offset, whole lines at a time. [`Watcher`] does it for many
-//! children: inotify marks folders dirty, dirty ones are read together every 20 ms, and the end of a
-//! child is noticed by its exit file or its freed lock. What a line means is
-//! [`crate::agent`]'s.
+//! [`Tail`] reads one file from an offset, in whole lines. [`Watcher`] does so for many children:
+//! inotify marks folders dirty, the watcher reads the dirty ones together every 20 ms, and the exit file
+//! or the freed lock shows the end of a child. [`crate::agent`] interprets the lines.
 
 mod watcher;
 
@@ -17,41 +16,42 @@ use crate::os;
 
 pub use watcher::{TailEvent, Watcher};
 
-/// A line longer than this is skipped. Several copies of one line are in memory while it is read.
+/// The maximum length of a line; longer lines are skipped. Several copies of a line are in memory while
+/// it is read.
 pub const MAX_LINE: usize = 8 * 1024 * 1024;
-/// At most this much is given out at once, apart from a longer line.
+/// The maximum size of a chunk, unless a single line is longer.
 const READ_SIZE: usize = 128 * 1024;
 
-/// Whole lines, and where the file was read to.
+/// Whole lines, and the offset up to which the file was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chunk {
-    /// Lines with their newlines; only the very last of a stream may lack it.
+    /// Lines with their newlines. Only the last line of a stream may lack one.
     pub bytes: Vec<u8>,
-    /// The offset after them, from which to read on after a crash.
+    /// The offset after the lines, from which to continue after a crash.
     pub offset: u64,
-    /// Bytes of lines that were too long and are left out.
+    /// Bytes of skipped lines that were too long.
     pub skipped: u64,
 }
 
-/// Reads one growing file.
+/// A reader of one growing file.
 #[derive(Debug)]
 pub struct Tail {
     path: PathBuf,
     file: Option<File>,
-    /// The beginning of a line whose end is not written yet.
+    /// The beginning of an incomplete line.
     partial: Vec<u8>,
-    /// How far the file was read, the partial line included.
+    /// The offset up to which the file was read, including the partial line.
     read_to: u64,
-    /// The line under way is too long: its rest is skipped.
+    /// Set while the rest of an overlong line is being skipped.
     skipping: bool,
     skipped: u64,
-    /// The last read found the end of the file.
+    /// Set if the last read reached the end of the file.
     at_end: bool,
     max_line: usize,
 }
 
 impl Tail {
-    /// Reads `path` from `offset` on. The file need not be there yet.
+    /// Creates a reader of `path` that starts at `offset`. The file need not exist yet.
     pub fn new(path: &Path, offset: u64) -> Tail {
         Tail {
             path: path.to_owned(),
@@ -65,8 +65,8 @@ impl Tail {
         }
     }
 
-    /// Reads once and gives out what is whole now. Without whole lines there is more to read
-    /// unless [`is_at_end`](Self::is_at_end) says otherwise: a long line comes in many reads.
+    /// Reads once and returns the lines that are now complete. `None` does not mean the end: a long line
+    /// takes many reads, and [`is_at_end`](Self::is_at_end) tells when to stop.
     pub fn next_lines(&mut self, buffer: &mut Vec<u8>) -> io::Result<Option<Chunk>> {
         self.at_end = true;
         if !self.open()? {
@@ -80,27 +80,26 @@ impl Tail {
         Ok(buffer.get(..count).filter(|new| !new.is_empty()).and_then(|new| self.take(new)))
     }
 
-    /// How far the file was read.
     pub fn read_to(&self) -> u64 {
         self.read_to
     }
 
-    /// Another reader at the same place, for a look at what comes.
+    /// Returns a second reader at the same position, for reading ahead.
     pub fn ahead(&self) -> Tail {
         Tail { path: self.path.clone(), file: None, partial: self.partial.clone(), ..*self }
     }
 
-    /// Whether the line under way is longer than what is usually given out at once.
+    /// Decides whether the incomplete line is longer than a normal chunk.
     pub fn has_long_line(&self) -> bool {
         self.partial.len() > READ_SIZE
     }
 
-    /// Whether the last read found the end of the file, so that the next would find nothing.
+    /// Decides whether the last read reached the end of the file.
     pub fn is_at_end(&self) -> bool {
         self.at_end
     }
 
-    /// What is left without a newline, once the stream is known to be at its end.
+    /// Returns a last line without a newline. Call it only when the stream has ended.
     pub fn rest(&mut self) -> Option<Chunk> {
         let bytes = std::mem::take(&mut self.partial);
         if bytes.is_empty() && self.skipped == 0 {
@@ -115,8 +114,8 @@ impl Tail {
         }
         match open_plain(&self.path) {
             Ok(file) => {
-                // Noting the time of every read would cost as much as the read. Where it is not
-                // granted it is noted.
+                // Recording the access time would cost as much as the read itself. If the system
+                // refuses, reading still works.
                 os::leave_read_time(&file);
                 self.file = Some(file);
             }
@@ -127,7 +126,7 @@ impl Tail {
         Ok(true)
     }
 
-    /// Adds what was just read; gives out what is whole.
+    /// Adds bytes that were read and returns the complete lines.
     fn take(&mut self, mut new: &[u8]) -> Option<Chunk> {
         if self.skipping {
             let end = memchr::memchr(b'\n', new).map(|at| at + 1);

@@ -1,8 +1,7 @@
-//! What there is to run: plugins, the workflows they bring, those of the project and user, and
-//! those that come with Windlass.
+//! Lists everything that can run: plugins and the workflows of plugins, project, user and Windlass itself.
 //!
-//! A workflow is a `workflow.json` (one agent, perhaps in a loop) or a document; both are a graph.
-//! What a document's checks know of the machine is [`World`].
+//! A workflow is a `workflow.json` (one agent, perhaps in a loop) or a document; both become a graph.
+//! [`World`] holds what the checks of a document know about the machine.
 
 mod begin;
 mod builtin;
@@ -36,58 +35,47 @@ pub(crate) use world::World;
 /// A loaded plugin.
 #[derive(Debug, Clone)]
 pub struct PluginEntry {
-    /// Its name.
     pub name: String,
-    /// Its folder, absolute.
+    /// The absolute path of its folder.
     pub dir: PathBuf,
-    /// Its version, when it says.
     pub version: Option<String>,
-    /// What it is for, when it says.
     pub description: Option<String>,
-    /// Whether it brings a workflow.
     pub has_workflow: bool,
-    /// The MCP servers it brings.
+    /// The MCP servers that it brings.
     pub mcp_servers: Vec<String>,
-    /// Whether its Stop hook loops on the state file that Windlass writes in `plugin` mode.
+    /// True if its Stop hook loops on the state file that Windlass writes in `plugin` mode.
     pub loops: bool,
 }
 
-/// A workflow that can be run.
+/// A workflow that can run.
 #[derive(Debug, Clone)]
 pub struct WorkflowEntry {
-    /// Its name.
     pub name: String,
-    /// What it is for, when it says.
     pub description: Option<String>,
     /// `plugin NAME`, `project`, `user` or `built-in`.
     pub source: String,
-    /// Its file.
     pub path: Option<PathBuf>,
-    /// How it loops: a mode, `once`, or `graph` for a document.
+    /// The loop mode, `once`, or `graph` for a document.
     pub mode: String,
-    /// Turns in total; 0 is unlimited, or not known.
+    /// The maximum number of turns; 0 means unlimited or unknown.
     pub max_iterations: u32,
-    /// For a document in a list of all, the most turns it can take, in words.
+    /// The most turns that a document can take, in words. Set only in a list of all workflows.
     pub worst: Option<String>,
-    /// Plugins it needs.
+    /// The plugins that it needs.
     pub required: Vec<String>,
-    /// Whether it comes with Windlass.
     pub is_builtin: bool,
     pub(crate) body: Body,
     pub(crate) from_plugin: bool,
 }
 
-/// What a workflow says.
+/// The content of a workflow.
 #[derive(Debug, Clone)]
 pub(crate) enum Body {
-    /// A `workflow.json`.
     File(Box<WorkflowFile>),
-    /// A document.
     Document(Box<WorkflowDocument>),
 }
 
 impl WorkflowEntry {
-    /// What it does.
     pub fn graph(&self) -> Cow<'_, Workflow> {
         match &self.body {
             Body::Document(document) => Cow::Borrowed(&document.workflow),
@@ -95,12 +83,12 @@ impl WorkflowEntry {
         }
     }
 
-    /// Whose it is, in one word: of a plugin its name, else `project`, `user` or `built-in`.
+    /// Returns the owner: the name of a plugin, else `project`, `user` or `built-in`.
     pub fn owner_name(&self) -> &str {
         self.source.strip_prefix("plugin ").unwrap_or(&self.source)
     }
 
-    /// The text of the document, where it is one.
+    /// Returns the text, if the workflow is a document.
     pub fn text(&self) -> Option<&str> {
         self.document().map(WorkflowDocument::text)
     }
@@ -113,39 +101,38 @@ impl WorkflowEntry {
     }
 }
 
-/// Everything that was found, and what is wrong with it.
+/// All plugins and workflows that were found, with their diagnostics.
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
-    /// In the order they were named.
+    /// In the order of the command line and the settings.
     pub plugins: Vec<PluginEntry>,
-    /// Plugins' first, then the project's, the user's and the built-in ones.
+    /// The plugins' first, then the project's, the user's and the built-in ones.
     pub workflows: Vec<WorkflowEntry>,
-    /// What is wrong.
     pub problems: Vec<Diagnostic>,
-    /// The documents among their files, good or bad.
+    /// The document files, including broken ones.
     pub(crate) documents: Vec<PathBuf>,
-    /// All files of workflows.
+    /// All workflow files.
     pub(crate) files: Vec<PathBuf>,
-    /// Those of plugins, good or bad.
+    /// The workflow files of plugins, including broken ones.
     pub(crate) of_plugins: Vec<PathBuf>,
-    /// What workflows with mistakes are called, where that is known.
+    /// The names of broken workflows, as far as they are known.
     broken: Vec<(String, PathBuf)>,
-    /// Files with mistakes of which nobody can say what their workflow is called.
+    /// Broken files whose workflow name is unknown.
     nameless: Vec<PathBuf>,
 }
 
 impl Catalog {
-    /// What the workflows are called; of two of one name it is said once.
+    /// Returns the names of all workflows, each once.
     pub fn names(&self) -> Vec<&str> {
         names_of(&self.workflows)
     }
 
-    /// The mistakes that keep a workflow of this name from being one.
+    /// Returns the errors that make a workflow of this name unusable.
     pub fn diagnostics(&self, name: &str) -> Vec<Diagnostic> {
         self.about(&self.problems, name).into_iter().filter(Diagnostic::is_error).collect()
     }
 
-    /// What is about the files of a workflow, or those that would be its.
+    /// Returns the diagnostics of all files that contain, or should contain, a workflow.
     pub(crate) fn about(&self, problems: &[Diagnostic], name: &str) -> Vec<Diagnostic> {
         let files = self.files_of(name).into_iter().map(|path| path.display().to_string());
         let files: Vec<String> = files.collect();
@@ -153,25 +140,25 @@ impl Catalog {
         problems.iter().filter(is_its).cloned().collect()
     }
 
-    /// A file of a workflow cannot be read.
+    /// Records a workflow file that cannot be read.
     fn lose(&mut self, path: &Path, why: &str) {
         self.problems.push(unreadable(path, why));
         self.nameless.push(path.to_owned());
     }
 
-    /// The files that are called like a workflow, or say that they are it.
+    /// Returns the files with the workflow's name, in the file name or inside.
     fn files_of(&self, name: &str) -> Vec<PathBuf> {
         let said = self.workflows.iter().map(|entry| (&entry.name, entry.path.as_ref()));
         let broken = self.broken.iter().map(|(name, path)| (name, Some(path)));
         let named = said.chain(broken).filter(|(own, _)| *own == name).filter_map(|(_, path)| path);
-        // The file in the root of a plugin is called like all others of its kind.
+        // Every plugin's root file is called `workflow.json`, so its file name says nothing.
         let is_root = |path: &PathBuf| self.of_plugins.contains(path) && path.ends_with("workflow.json");
         let stem = |path: &&PathBuf| path.file_stem().is_some_and(|stem| stem == name) && !is_root(path);
         named.chain(self.files.iter().filter(stem)).cloned().collect()
     }
 }
 
-/// What workflows are called, each name once.
+/// Returns the names of workflows, each once.
 pub(crate) fn names_of<'a>(workflows: impl IntoIterator<Item = &'a WorkflowEntry>) -> Vec<&'a str> {
     let mut names: Vec<&str> = Vec::new();
     for entry in workflows {
@@ -182,12 +169,12 @@ pub(crate) fn names_of<'a>(workflows: impl IntoIterator<Item = &'a WorkflowEntry
     names
 }
 
-/// Reads everything there is.
+/// Reads all plugins and workflows.
 pub fn catalog(home: &Home, cwd: &Path, plugins: &[PathBuf]) -> Result<Catalog, UserError> {
     let resolved = config::read(home, cwd, Vec::new())?;
     let mut catalog = collect(home, cwd, plugins, &resolved)?;
     look_into_broken(&mut catalog, home, cwd, plugins, &resolved);
-    // Of two workflows of one name the first is run.
+    // The first of two workflows with the same name runs.
     let first = catalog.workflows.iter().rev();
     let others = first.map(|entry| (entry.name.clone(), Some(entry.graph().into_owned()))).collect();
     for entry in &mut catalog.workflows {
@@ -256,8 +243,8 @@ fn load_plugin(catalog: &mut Catalog, dir: &Path) -> Result<(), UserError> {
     Ok(())
 }
 
-/// The workflows of a plugin: its `workflow.json`, and the files in its `workflows/`. Whether there is any,
-/// good or bad.
+/// Loads the workflows of a plugin: its `workflow.json` and the files in its `workflows/`. Returns whether
+/// there is any, even a broken one.
 fn load_workflows(catalog: &mut Catalog, dir: &Path, plugin: &str) -> bool {
     let before = catalog.of_plugins.len();
     let source = format!("plugin {plugin}");
@@ -272,7 +259,7 @@ fn load_workflows(catalog: &mut Catalog, dir: &Path, plugin: &str) -> bool {
             Err(why) => catalog.lose(&root, &why),
         }
         if catalog.workflows.len() == known {
-            // It should have been called like its plugin.
+            // A plugin's root workflow usually has the plugin's name.
             catalog.broken.push((plugin.to_owned(), root));
         }
     }
@@ -299,7 +286,7 @@ fn servers_of(catalog: &mut Catalog, dir: &Path, plugin: &PluginFile) -> Result<
     Ok(names)
 }
 
-/// Two plugins that bring an MCP server of one name: the agent would see only one of them.
+/// Reports plugins that bring an MCP server of the same name: the agent would see only one of them.
 fn collisions(catalog: &mut Catalog) {
     let mut found = Vec::new();
     for (place, plugin) in catalog.plugins.iter().enumerate() {
@@ -329,7 +316,7 @@ fn collisions(catalog: &mut Catalog) {
     catalog.problems.append(&mut found);
 }
 
-/// Two workflows of one name in one place: only the first is ever run.
+/// Warns about two workflows with the same name in one place: only the first ever runs.
 fn namesakes(catalog: &mut Catalog) {
     let mut found = Vec::new();
     for (at, entry) in catalog.workflows.iter().enumerate() {
@@ -337,7 +324,7 @@ fn namesakes(catalog: &mut Catalog) {
         let first =
             before.filter(|other| other.source == entry.source).find(|other| other.name == entry.name);
         if let (Some(first), Some(path)) = (first.and_then(|first| first.path.as_ref()), &entry.path) {
-            let text = format!("another workflow is named `{}`, and that one is run", entry.name);
+            let text = format!("another workflow is named `{}`, and Windlass runs that one", entry.name);
             found.push(
                 Diagnostic::new(Severity::Warning, &text)
                     .in_file(Some(&path.display().to_string()))
@@ -348,12 +335,11 @@ fn namesakes(catalog: &mut Catalog) {
     catalog.problems.append(&mut found);
 }
 
-/// Whose a file is.
+/// The owner of a workflow file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Of {
-    /// A plugin brings it.
     Plugin,
-    /// The project's or the user's own.
+    /// The project or the user.
     Person,
 }
 
@@ -375,7 +361,7 @@ fn load_folder(catalog: &mut Catalog, dir: &Path, source: &str, of: Of) {
     }
 }
 
-/// Adds what a file says. One that cannot be read is in nobody's way but of those who want it.
+/// Adds the workflow of a file. A broken file affects only the commands that use it.
 fn add(catalog: &mut Catalog, path: &Path, source: &str, of: Of) {
     let text = match try_text(path) {
         Ok(Some(text)) => text,
@@ -391,10 +377,10 @@ fn add(catalog: &mut Catalog, path: &Path, source: &str, of: Of) {
 fn unreadable(path: &Path, why: &str) -> Diagnostic {
     Diagnostic::new(Severity::Error, &format!("the file cannot be read: {why}"))
         .in_file(Some(&path.display().to_string()))
-        .hint(Some("mend it, or move it away".to_owned()))
+        .hint(Some("fix it, or move it away".to_owned()))
 }
 
-/// A document has `nodes`, a `workflow.json` a `promptTemplate`.
+/// Decides whether a file is a document: it has `nodes`, while a `workflow.json` has a `promptTemplate`.
 fn is_document(text: &str, path: &Path) -> bool {
     let is_json = path.extension().is_some_and(|extension| extension == "json");
     !is_json || (text.contains("\"nodes\"") && !text.contains("\"promptTemplate\""))
@@ -419,7 +405,7 @@ fn add_document(catalog: &mut Catalog, text: &str, path: &Path, source: String, 
     }
 }
 
-/// A document as an entry, wherever its text is from.
+/// Makes an entry of a document, wherever its text is from.
 fn of_document(read: WorkflowDocument, source: String) -> WorkflowEntry {
     let workflow = &read.workflow;
     WorkflowEntry {
@@ -463,7 +449,7 @@ fn add_workflow(catalog: &mut Catalog, text: &str, path: &Path, source: String, 
     });
 }
 
-/// What a workflow with mistakes says that it is called, where that can be told.
+/// Reads the name of a broken workflow, if its JSON can be parsed.
 fn said_name(text: &str) -> Option<String> {
     let root: serde_json::Value = serde_json::from_str(text).ok()?;
     root.get("name")?.as_str().map(str::to_owned)

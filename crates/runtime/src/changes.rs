@@ -1,8 +1,8 @@
-//! What a run changed in its repository: what differs from the commit it began on, without what
-//! differed before it began.
+//! Lists the changes of a run in its repository: the differences from its first commit, without those that
+//! existed before it started.
 //!
-//! What was uncommitted at the start is kept in the run's folder. It is for people alone: a run
-//! without it shows the whole difference.
+//! The run's folder keeps the list of files that were uncommitted at the start. Only people read the result:
+//! a run without that list shows the whole difference.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use windlass_peers::git;
 /// The file in the run's folder.
 const FILE: &str = "uncommitted.json";
 const FILE_MAX: u64 = 1024 * 1024;
-/// Of more files than this it is not remembered whether they were uncommitted.
+/// The maximum number of uncommitted files to record. Beyond it, none is recorded.
 const FILES: usize = 500;
 
 #[derive(Default, Serialize, Deserialize)]
@@ -21,13 +21,13 @@ struct Before {
     v: u32,
     /// Names and digests.
     files: Vec<(String, String)>,
-    /// The commit it began on.
+    /// The commit on which the run started.
     #[serde(default)]
     base: Option<String>,
 }
 
-/// Remembers what is uncommitted now. The first time counts: on a second try the run may have
-/// begun.
+/// Records the files that are uncommitted now. Only the first call counts: at a later one the run may have
+/// started.
 pub(crate) fn remember(run_dir: &Path, workspace: &Path) {
     if run_dir.join(FILE).exists() {
         return;
@@ -40,12 +40,12 @@ pub(crate) fn remember(run_dir: &Path, workspace: &Path) {
     }
 }
 
-/// The commit a run began on, in a repository.
+/// Returns the commit on which a run started, in a repository.
 pub(crate) fn base(run_dir: &Path) -> Option<String> {
     recall(run_dir).base
 }
 
-/// What changed since, a line a file.
+/// Lists the changes since then, one line per file.
 pub(crate) fn since(run_dir: &Path, workspace: &Path, base: &str) -> Vec<String> {
     let before = recall(run_dir);
     let again = git::changed_again(workspace, &before.files).unwrap_or_default();
@@ -55,7 +55,7 @@ pub(crate) fn since(run_dir: &Path, workspace: &Path, base: &str) -> Vec<String>
     let new = git::untracked(workspace, &all).unwrap_or_default();
     let new = new.into_iter().map(|name| format!(" {name} (new, not committed)"));
     let again =
-        again.iter().map(|name| format!(" {name} (was uncommitted when it began, and is changed again)"));
+        again.iter().map(|name| format!(" {name} (uncommitted when the run started, and changed again)"));
     stat.lines().map(str::to_owned).chain(new).chain(again).collect()
 }
 

@@ -1,4 +1,4 @@
-//! The folders of a run's children, and ending what lives in them without the run's log.
+//! Lists the folders of a run's children, and ends live children without the run's log.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -8,12 +8,11 @@ use windlass_peers::child::{
     ChildState, Terminate, child_state, clear_group, sweep_cookie, sweep_group, terminate_host,
 };
 
-/// How long hosts may take to end their children, before they are asked to do it at once.
+/// The time that hosts may take to end their children, before they are told to kill them at once.
 const PATIENCE: Duration = Duration::from_secs(30);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// Every folder of a child, of sessions, checks and command lines alike; of one node, where
-/// one is named.
+/// Returns the folders of all children: sessions, checks and commands. Limited to one node if `of` names it.
 pub(crate) fn dirs(run_dir: &Path, of: Option<&NodeId>) -> Vec<PathBuf> {
     let list = |dir: &Path| -> Vec<PathBuf> {
         let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
@@ -28,30 +27,29 @@ pub(crate) fn dirs(run_dir: &Path, of: Option<&NodeId>) -> Vec<PathBuf> {
     dirs
 }
 
-/// A child's folder as a name below the run's folder.
+/// Returns the name of a child: its path below the run's folder, with dots for slashes.
 pub(crate) fn name(run_dir: &Path, dir: &Path) -> Option<String> {
     let name = dir.strip_prefix(run_dir).ok()?.to_str()?;
     Some(name.replace('/', "."))
 }
 
-/// The cookie by which a child's processes are found.
+/// Returns the cookie that marks the processes of a child.
 pub(crate) fn cookie(run: &RunId, name: &str) -> String {
     format!("{run}.{name}")
 }
 
-/// What was ended of a run.
+/// The result of ending the children of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct EndedChildren {
-    /// Agents and command lines whose host ended them.
+    /// Agents and commands that their host ended.
     pub children: usize,
-    /// Further processes that were ended, for which no host lived.
+    /// Other processes that were killed because no host was alive.
     pub processes: usize,
-    /// What could not be ended.
+    /// Processes that could not be ended.
     pub left: usize,
 }
 
-/// Ends every child of a run by what its folder says, and waits until they are gone. The log is
-/// not asked.
+/// Ends every child of a run and waits until they are gone. Uses the run's folder and not its log.
 pub(crate) fn end_all(run: &RunId, run_dir: &Path) -> EndedChildren {
     let dirs = dirs(run_dir, None);
     let living: Vec<&PathBuf> =
@@ -77,7 +75,7 @@ pub(crate) fn end_all(run: &RunId, run_dir: &Path) -> EndedChildren {
     ended
 }
 
-/// Removes the groups of processes that guards of this run left behind because they were killed.
+/// Removes the cgroups that killed guards of this run left behind.
 pub(crate) fn clear_groups(run: &RunId, run_dir: &Path) {
     for dir in dirs(run_dir, None) {
         if let Some(name) = name(run_dir, &dir) {

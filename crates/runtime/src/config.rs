@@ -1,4 +1,4 @@
-//! Reads the layers of settings from their places. What they mean is `forms::settings`'.
+//! Reads the layers of settings from their files. `forms::settings` interprets them.
 
 use std::path::{Path, PathBuf};
 
@@ -10,21 +10,20 @@ use windlass_store::Durability;
 use crate::home::Home;
 use crate::user_error::{UserError, UserErrorKind};
 
-/// The largest settings file.
+/// The size limit of a settings file.
 const MAX: u64 = 1 << 20;
 
 /// One line of `windlass config show`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettingLine {
-    /// The key.
     pub key: String,
     /// Its value, as TOML.
     pub value: String,
-    /// Where it came from.
+    /// The file, variable or flag that set it.
     pub source: String,
 }
 
-/// Every setting with its source, and what is wrong with the files.
+/// Returns every setting with its source, and the errors in the files.
 pub fn show(home: &Home, cwd: &Path) -> Result<(Vec<SettingLine>, Vec<Diagnostic>), UserError> {
     let resolved = read(home, cwd, Vec::new())?;
     let line = |shown: windlass_forms::settings::ShownSetting| SettingLine {
@@ -35,7 +34,7 @@ pub fn show(home: &Home, cwd: &Path) -> Result<(Vec<SettingLine>, Vec<Diagnostic
     Ok((resolved.show().into_iter().map(line).collect(), resolved.diagnostics))
 }
 
-/// How hard commits are, by the settings; the safe way where those cannot be read.
+/// Returns the durability setting, or the safest one if the settings cannot be read.
 pub fn durability(home: &Home, cwd: &Path) -> Durability {
     match read(home, cwd, Vec::new()) {
         Ok(resolved) => durability_of(&resolved.settings),
@@ -50,7 +49,6 @@ pub(crate) fn durability_of(settings: &Settings) -> Durability {
     }
 }
 
-/// Reads and resolves all layers.
 pub(crate) fn read(home: &Home, cwd: &Path, flags: Vec<(String, String)>) -> Result<Resolved, UserError> {
     let user = home.config.join("config.toml");
     let user_text = text_of(&user)?.unwrap_or_default();
@@ -65,15 +63,15 @@ pub(crate) fn read(home: &Home, cwd: &Path, flags: Vec<(String, String)>) -> Res
     Ok(resolve(layers))
 }
 
-/// `.windlass/config.toml` of this folder or the nearest one above it.
+/// Reads `.windlass/config.toml` of this folder or the nearest one above it.
 fn project_file(cwd: &Path) -> Result<Option<(PathBuf, String)>, UserError> {
     let Some(dir) = project_dir(cwd, "config.toml") else { return Ok(None) };
     let file = dir.join("config.toml");
     Ok(text_of(&file)?.map(|text| (file, text)))
 }
 
-/// The nearest `.windlass` that holds something of this name: of this folder or of one above
-/// it, no farther than the repository.
+/// Finds the nearest `.windlass` folder that has a file of this name. Searches upwards, no farther than the
+/// repository.
 pub(crate) fn project_dir(cwd: &Path, name: &str) -> Option<PathBuf> {
     for dir in cwd.ancestors() {
         let ours = dir.join(".windlass");
@@ -87,14 +85,14 @@ pub(crate) fn project_dir(cwd: &Path, name: &str) -> Option<PathBuf> {
     None
 }
 
-/// The text of a file; nothing when there is none.
+/// Reads a file. Returns `None` if it does not exist.
 pub(crate) fn text_of(file: &Path) -> Result<Option<String>, UserError> {
     try_text(file).map_err(|why| {
         UserError::new(UserErrorKind::Configuration, format!("{} cannot be read: {why}", file.display()))
     })
 }
 
-/// The text of a file, nothing when there is none; or why it cannot be read, without its name.
+/// Reads a file. Returns `None` if it does not exist, or an error without the file name.
 pub(crate) fn try_text(file: &Path) -> Result<Option<String>, String> {
     let bytes = match files::read_bounded(file, MAX) {
         Ok(bytes) => bytes,
@@ -104,7 +102,7 @@ pub(crate) fn try_text(file: &Path) -> Result<Option<String>, String> {
     String::from_utf8(bytes).map(Some).map_err(|_| "it is not UTF-8 text".to_owned())
 }
 
-/// The folder a relative path in a setting starts from.
+/// Returns the folder that relative paths in a setting start from.
 pub(crate) fn base_of(source: &SettingSource, cwd: &Path) -> PathBuf {
     match source.layer {
         LayerKind::User | LayerKind::Project => Path::new(&source.name).parent().unwrap_or(cwd).to_owned(),

@@ -1,30 +1,30 @@
-//! Where this process may be asked to die: before a commit, after it, after an effect and
-//! before its outcome is recorded.
+//! The points at which a crash test can kill this process: before a commit, after it, and between an effect
+//! and the record of its outcome.
 //!
-//! Compiled in always, so that what is tested is what is shipped. `WINDLASS_CRASH_AT` is read
-//! once, by the face; dying is a real SIGKILL.
+//! Always compiled in, so that the tested program is the shipped one. The face reads `WINDLASS_CRASH_AT`
+//! once. The process dies by a real SIGKILL.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use windlass_core::crash::{CrashPlan, Victim};
 
-/// The points of one process, counted as they are passed.
+/// A counter of the crash points that this process has passed.
 #[derive(Debug, Clone, Default)]
 pub struct CrashCounter {
     plan: Option<CrashPlan>,
     passed: Arc<AtomicU64>,
-    /// The same, of the tasks that perform effects.
+    /// The crash points passed by tasks that perform effects.
     in_effects: Arc<AtomicU64>,
 }
 
 impl CrashCounter {
-    /// Dies as the text of `WINDLASS_CRASH_AT` says.
+    /// Reads the value of `WINDLASS_CRASH_AT`.
     pub fn from_text(text: Option<&str>) -> CrashCounter {
         CrashCounter { plan: text.and_then(CrashPlan::parse), ..CrashCounter::default() }
     }
 
-    /// Passes a point, or dies at it. `kin` ends the hosts and agents of the run.
+    /// Passes a point, or kills the process there. `kin` ends the hosts and agents of the run.
     pub(crate) fn point(&self, kin: impl FnOnce()) {
         let here = self.passed.fetch_add(1, Ordering::Relaxed) + 1;
         let Some(plan) = self.plan.filter(|plan| plan.point == here) else { return };
@@ -36,12 +36,12 @@ impl CrashCounter {
         windlass_peers::process::kill_self();
     }
 
-    /// Passes a point of a task that performs an effect, or panics at it.
-    #[expect(clippy::panic, reason = "a test wants to see what becomes of it")]
+    /// Passes a point of a task that performs an effect, or panics there.
+    #[expect(clippy::panic, reason = "a crash test requests this panic")]
     pub(crate) fn point_in_effect(&self) {
         let here = self.in_effects.fetch_add(1, Ordering::Relaxed) + 1;
         if self.plan.is_some_and(|plan| plan.victim == Victim::Effect && plan.point == here) {
-            panic!("WINDLASS_CRASH_AT says so");
+            panic!("requested by WINDLASS_CRASH_AT");
         }
     }
 }

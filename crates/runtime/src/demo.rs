@@ -1,5 +1,5 @@
-//! The stage of a demonstration: a throw-away repository, so that a first look needs nothing but
-//! git, and what is done about stages whose demo was killed.
+//! Makes the folder of a demo, a throw-away repository that needs only git, and removes the folders of killed
+//! demos.
 
 use std::fs::{self, File, Metadata};
 use std::io;
@@ -10,18 +10,18 @@ use rustix::fs::{FlockOperation, flock};
 use windlass_core::launch::files::LOCK;
 use windlass_peers::git::{GitError, git};
 
-/// How the name of a stage begins.
+/// The start of the name of a demo folder.
 pub const PREFIX: &str = "windlass-demo-";
-/// Stands in a stage that is to go with its demo, and is locked as long as that plays.
+/// Marks a demo folder that is removed with its demo. The file is locked while the demo runs.
 const MARKER: &str = "playing.lock";
-/// The locks of hosts are no deeper in a stage than this.
+/// The maximum depth at which a demo folder contains host locks.
 const DEPTH: u32 = 8;
 
-/// Makes a repository with one commit. Its identity is its own and touches no settings.
+/// Makes a repository with one commit. Sets an identity in the repository, not in the user's settings.
 pub fn make_repository(dir: &Path) -> Result<(), GitError> {
     let readme = dir.join("README.md");
     if std::fs::write(&readme, "# A demonstration\n").is_err() {
-        // git says better than we could what is wrong with the folder.
+        // The error from git explains best what is wrong with the folder.
         git(dir, &["init", "--quiet"])?;
     }
     git(dir, &["init", "--quiet", "--initial-branch=main"])?;
@@ -32,24 +32,23 @@ pub fn make_repository(dir: &Path) -> Result<(), GitError> {
     Ok(())
 }
 
-/// Held as long as a demo plays.
+/// A guard for a running demo.
 #[derive(Debug)]
 pub struct RunningDemo {
     _lock: File,
 }
 
-/// Marks a stage as one that is to go with its demo.
+/// Marks a folder as one that is removed with its demo.
 pub fn mark(stage: &Path) -> io::Result<RunningDemo> {
     let draft = stage.join(format!("{MARKER}.new"));
     let lock = File::create_new(&draft)?;
     flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
-    // Locked before it has its name: nobody ever finds it free while the demo lives.
+    // Locked before it gets its name, so that no process finds it unlocked while the demo runs.
     fs::rename(&draft, stage.join(MARKER))?;
     Ok(RunningDemo { _lock: lock })
 }
 
-/// Removes the stages of our own demos that were killed, and nothing else. What cannot be removed
-/// is left to the next.
+/// Removes the folders of this user's killed demos. Folders that cannot be removed stay until the next call.
 pub fn remove_stale(temp: &Path) {
     let entries = fs::read_dir(temp).into_iter().flatten().flatten();
     let named = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX));
@@ -60,19 +59,19 @@ pub fn remove_stale(temp: &Path) {
     }
 }
 
-/// The lock of a stage that nobody plays on.
+/// Returns the lock of a demo folder that no demo uses.
 fn take_stale(stage: &Path) -> Option<File> {
     let is_ours = |meta: &Metadata| meta.uid() == rustix::process::geteuid().as_raw();
     fs::symlink_metadata(stage).ok().filter(|meta| meta.is_dir() && is_ours(meta))?;
     let marker = stage.join(MARKER);
     fs::symlink_metadata(&marker).ok().filter(|meta| meta.is_file() && is_ours(meta))?;
     let lock = take(&marker)?;
-    // An agent outlives its demo for a while; the next demo comes after it.
+    // An agent may outlive its demo for a while. Then a later call removes the folder.
     let hosts = host_locks(stage, DEPTH);
     hosts.iter().all(|host| take(host).is_some()).then_some(lock)
 }
 
-/// The lock, when nobody has it.
+/// Returns the lock if nobody holds it.
 fn take(path: &Path) -> Option<File> {
     let file = File::open(path).ok()?;
     flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;

@@ -1,4 +1,4 @@
-//! Which agent CLIs there are, and what they can do.
+//! Finds the installed agent CLIs and reports their capabilities.
 
 use std::path::{Path, PathBuf};
 
@@ -7,24 +7,21 @@ use windlass_peers::agent::{self, Dialect};
 use crate::home::Home;
 use crate::user_error::{UserError, UserErrorKind};
 
-/// One driver, as it is on this machine.
+/// A driver as installed on this machine.
 #[derive(Debug, Clone)]
 pub struct DriverReport {
-    /// Its name.
     pub name: &'static str,
-    /// The program, where it was found.
+    /// The program, if it was found.
     pub program: Option<PathBuf>,
-    /// What it says of its version.
+    /// The output of `--version`.
     pub version: Option<String>,
-    /// Whether it can be used.
     pub ok: bool,
-    /// What it can do.
     pub capabilities: Vec<(&'static str, bool)>,
-    /// What to do when it cannot be used.
+    /// A hint for a driver that cannot be used.
     pub advice: Option<String>,
 }
 
-/// Looks at every driver.
+/// Checks every driver.
 pub fn doctor(home: &Home) -> Vec<DriverReport> {
     home.agents.iter().map(|dialect| report(home, &**dialect)).collect()
 }
@@ -41,7 +38,7 @@ fn report(home: &Home, driver: &dyn Dialect) -> DriverReport {
         capabilities: rows(driver.capabilities()),
         advice: match (&found, &version) {
             (Err(problem), _) => problem.hint.clone(),
-            (Ok(program), None) => Some(format!("{} --version gives no answer", program.display())),
+            (Ok(program), None) => Some(format!("`{} --version` gave no answer", program.display())),
             (Ok(_), Some(_)) => None,
         },
         program: found.ok(),
@@ -49,7 +46,7 @@ fn report(home: &Home, driver: &dyn Dialect) -> DriverReport {
     }
 }
 
-/// The program of a driver: the one given, or the one on the PATH. `sim` is Windlass itself.
+/// Finds the program of a driver: the given one, or the one on the PATH. `sim` is Windlass itself.
 pub(crate) fn find_agent(home: &Home, name: &str, given: Option<&Path>) -> Result<PathBuf, UserError> {
     let Some(driver) = home.agents.named(name) else {
         let names: Vec<&str> = home.agents.iter().map(|driver| driver.name()).collect();
@@ -58,7 +55,7 @@ pub(crate) fn find_agent(home: &Home, name: &str, given: Option<&Path>) -> Resul
     };
     if driver.program().is_none() && given.is_none() {
         return crate::os::own_program().map_err(|error| {
-            UserError::new(UserErrorKind::Agent, format!("Windlass cannot find itself: {error}"))
+            UserError::new(UserErrorKind::Agent, format!("cannot find the windlass program: {error}"))
         });
     }
     let wanted = given.and_then(Path::to_str).or(driver.program()).unwrap_or(name);
@@ -68,13 +65,13 @@ pub(crate) fn find_agent(home: &Home, name: &str, given: Option<&Path>) -> Resul
             format!("the agent CLI `{wanted}` of driver `{name}` is not installed or cannot be executed");
         let problem = UserError::new(UserErrorKind::Agent, text);
         match driver.install_hint() {
-            Some(hint) => problem.hint(format!("{hint}; or say where it is with --agent-bin PATH")),
+            Some(hint) => problem.hint(format!("{hint}; or give its path with --agent-bin PATH")),
             None => problem,
         }
     })
 }
 
-/// What a driver can do, as rows of a table.
+/// Lists the capabilities of a driver as rows of a table.
 fn rows(can: agent::Capabilities) -> Vec<(&'static str, bool)> {
     vec![
         ("stream", can.stream),

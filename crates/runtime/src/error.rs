@@ -1,4 +1,4 @@
-//! What can go wrong around a run, each with the facts a person needs.
+//! Errors around a run, each with the facts that a person needs.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,199 +19,153 @@ use crate::handle::OwnerProcess;
 use crate::tasks::TasksError;
 use crate::workspace::Absence;
 
-/// Why a run could not be started, taken over, asked or read.
+/// An error from starting, taking over, asking or reading a run.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The store could not be opened.
     #[error("the store cannot be used")]
     Open(#[from] OpenError),
-    /// A record could not be appended.
     #[error("the log of this run cannot be written")]
     Append(#[from] AppendError),
-    /// The run could not be created.
     #[error("the run cannot be recorded")]
     Create(#[from] CreateError),
-    /// The log could not be read.
     #[error("the store cannot be read")]
     Read(#[from] ReadError),
-    /// The store failed otherwise.
     #[error("the store failed")]
     Store(#[from] StoreError),
-    /// The inbox could not be written.
-    #[error("the request cannot be left for the run")]
+    #[error("cannot save the request for the run")]
     Inbox(#[from] InboxError),
-    /// Somebody else owns the run, or it cannot be locked.
+    /// Another process owns the run, or the run cannot be locked.
     #[error("run {run} cannot be taken over")]
     Lease {
-        /// The run.
         run: RunId,
-        /// Why.
         #[source]
         source: LeaseError,
     },
-    /// The tasks it would work on cannot be had.
+    /// The run cannot use its task file.
     #[error(transparent)]
     Tasks(#[from] TasksError),
-    /// There is no such run.
     #[error("no run `{0}`")]
     NoSuchRun(String),
-    /// There is no such run in the log, but a folder of one.
+    /// The log does not have the run, but its folder exists.
     #[error("run {run} is not in the log, but its folder {} is there", dir.display())]
-    NotInLog {
-        /// The run.
-        run: RunId,
-        /// Its folder.
-        dir: PathBuf,
-    },
-    /// More than one run begins so.
+    NotInLog { run: RunId, dir: PathBuf },
+    /// Several ids start with the prefix.
     #[error("`{prefix}` could be any of: {}", candidates.iter().map(RunId::as_str).collect::<Vec<_>>().join(", "))]
-    Ambiguous {
-        /// What was typed.
-        prefix: String,
-        /// What it could mean.
-        candidates: Vec<RunId>,
-    },
-    /// The log of a run makes no sense to this version.
+    Ambiguous { prefix: String, candidates: Vec<RunId> },
     #[error("the log of run {run} cannot be understood: {why}")]
-    BadLog {
-        /// The run.
-        run: RunId,
-        /// Why.
-        why: String,
-    },
-    /// The log of a run is of a version that this build does not read.
+    BadLog { run: RunId, why: String },
+    /// This build does not read this version of the log.
     #[error(
-        "the log of run {run} is of version {found}, and this windlass reads versions {OLDEST_VERSION} to {RECORD_VERSION}"
+        "the log of run {run} has version {found}; this windlass reads versions {OLDEST_VERSION} to {RECORD_VERSION}"
     )]
     OtherVersion {
-        /// The run.
         run: RunId,
-        /// The version of its records.
         found: u32,
-        /// The binary that recorded it, where it is known and still there.
+        /// The binary that recorded it, if it is known and still exists.
         binary: Option<PathBuf>,
     },
-    /// The engine plans other effects for a record than those in it.
-    #[error("run {run} was decided by other rules: {divergence}")]
+    /// The engine plans other effects for a record than the record has.
+    #[error("this version of windlass decides run {run} differently: {divergence}")]
     Diverged {
-        /// The run.
         run: RunId,
-        /// Which record, and what differs.
+        /// The record, and what differs.
         divergence: Divergence,
-        /// The binary that recorded it, where it is known and still there.
+        /// The binary that recorded it, if it is known and still exists.
         binary: Option<PathBuf>,
     },
-    /// The state folder was deleted while a run was under way.
-    #[error("the state folder {} is gone: somebody deleted it while the run was under way", .0.display())]
+    /// Somebody deleted the state folder during a run.
+    #[error("the state folder {} is gone: somebody deleted it during the run", .0.display())]
     StateGone(PathBuf),
-    /// The log was deleted, moved or emptied while a run was under way.
+    /// Somebody deleted, moved or emptied the log during a run.
     #[error(
-        "the log of run {run} is gone: somebody {how} {} while the run was under way, so Windlass ended its agents{}",
+        "the log of run {run} is gone: somebody {how} {} during the run, so Windlass ended its agents{}",
         path.display(),
         if *left == 0 { String::new() } else { format!(" ({left} could not be ended)") }
     )]
     LogGone {
-        /// The run.
         run: RunId,
-        /// Its folder.
         dir: PathBuf,
         /// The file of the log.
         path: PathBuf,
-        /// What became of it.
         how: LostFile,
-        /// How many processes could not be ended.
+        /// The number of processes that could not be ended.
         left: usize,
     },
-    /// The log lost its newest part.
-    #[error("the log of run {run} is older than its work: it does not know of {}", folder.display())]
+    /// The log lost its newest records.
+    #[error("the log of run {run} lost its newest records: it does not mention {}", folder.display())]
     LogBehind {
-        /// The run.
         run: RunId,
-        /// What was begun and is not in the log.
+        /// A turn that is not in the log.
         folder: PathBuf,
     },
-    /// The run is over and cannot go on.
     #[error("run {0} is already over")]
     Over(RunId),
-    /// The folder it works in is away. The run is not over.
+    /// The folder of the run is missing. The run is not over.
     #[error("run {run} cannot continue: the folder {} {why}", folder.display())]
     NoFolder {
-        /// The run.
         run: RunId,
-        /// The folder it works in, or one of those that it started does.
+        /// The folder of the run or of one of its descendants.
         folder: PathBuf,
-        /// Why it cannot be used.
         why: Absence,
     },
-    /// Another run has the one loop that plugins can have in a folder.
+    /// Another run has the only plugin loop of the folder.
     #[error(
         "{} already works in {}, and a plugin can loop only one run in a folder at a time",
         run.as_ref().map_or_else(|| "another run".to_owned(), |run| format!("run {run}")),
         folder.display()
     )]
     LoopHeld {
-        /// The folder.
         folder: PathBuf,
-        /// The run, once it has said so.
+        /// The other run, if it has written its name.
         run: Option<RunId>,
     },
-    /// Nothing waits for a person.
     #[error("run {0} has not asked anything")]
     NothingAsked(RunId),
-    /// Somebody else was quicker.
+    /// Somebody else answered first.
     #[error("somebody has already answered that question of run {0}")]
     AlreadyAnswered(RunId),
-    /// What was asked is a person's to decide, and no person asked.
+    /// Only a person may decide this, and no person asked.
     #[error("{0}")]
     Refused(String),
-    /// The process that owns the run says nothing.
-    #[error("run {run} could not be told: {}", RunError::silent(*owner))]
+    /// The process that owns the run does not answer.
+    #[error("could not reach run {run}: {}", RunError::silent(*owner))]
     Unheard {
-        /// The run.
         run: RunId,
-        /// The process, where it is still there.
+        /// The owner, if it still exists.
         owner: Option<OwnerProcess>,
     },
-    /// A value could not be written as JSON.
     #[error("a record cannot be encoded")]
     Encode(#[source] serde_json::Error),
-    /// The run's socket could not be opened.
     #[error("the socket for hooks cannot be opened")]
     Socket(#[from] SocketError),
-    /// A folder or file of Windlass itself.
+    /// A file or folder of Windlass itself cannot be used.
     #[error("cannot use {}", path.display())]
     Place {
-        /// Which.
         path: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },
-    /// There is no room for what the next step writes. The run is not over.
-    #[error("cannot go on at {}", path.display())]
+    /// There is no space for the files of the next step. The run is not over.
+    #[error("cannot continue: cannot write to {}", path.display())]
     NoRoom {
-        /// Where.
         path: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },
-    /// git is ended before it is done, each time. The run is not over.
-    #[error("cannot go on: something ends git before it is done, again and again")]
+    /// Something kills git each time before it finishes. The run is not over.
+    #[error("cannot continue: something kills git each time before it finishes")]
     CutOff(#[source] io::Error),
-    /// Output of children cannot be watched.
     #[error("the output of agents cannot be watched")]
     Watch(#[source] io::Error),
-    /// A background owner could not be started.
     #[error("a background process cannot be started: {0}")]
     Detach(String),
-    /// Every sender of the owner is gone.
-    #[error("the run was abandoned by its own tasks")]
+    /// A task of the owner ended without a result.
+    #[error("a task of the run ended unexpectedly")]
     Abandoned,
 }
 
 impl RunError {
-    /// Why an owner says nothing, as far as is known.
+    /// Describes why an owner does not answer.
     fn silent(owner: Option<OwnerProcess>) -> String {
         match owner {
             Some(OwnerProcess { pid, is_stopped: true }) => {
@@ -222,7 +176,7 @@ impl RunError {
         }
     }
 
-    /// Whether the cause of this error is that the log of the run is gone: which file, and what became of it.
+    /// Returns the log file and what happened to it, if the error comes from a lost log.
     pub(crate) fn lost_log(&self, store: &Store) -> Option<(PathBuf, LostFile)> {
         if let Err(StoreError::Lost { path, how }) = store.check() {
             return Some((path, how));
@@ -236,17 +190,17 @@ impl RunError {
         is_unknown.then(|| (store.dir().join("windlass.db"), LostFile::Moved))
     }
 
-    /// Whether the log could not be read at all.
+    /// Returns true if the log could not be read at all.
     pub fn is_without_log(&self) -> bool {
         matches!(self, RunError::Open(_) | RunError::Read(_) | RunError::Store(_))
     }
 
-    /// Whether somebody else owns the run.
+    /// Returns true if another process owns the run.
     pub fn is_locked(&self) -> bool {
         matches!(self, RunError::Lease { source: LeaseError::Held { .. }, .. })
     }
 
-    /// What to do about a place that cannot be used.
+    /// Returns a hint for a path that cannot be used.
     pub fn place_hint(&self) -> Option<String> {
         let error = match self {
             RunError::Open(error) => error,
@@ -265,7 +219,7 @@ impl RunError {
             OpenError::DiskFull { .. } => "free some space; nothing that was recorded is lost".to_owned(),
             OpenError::Corrupt { path, .. } => {
                 let anew = format!(
-                    "`windlass ps` names what still runs; the file was left as it is: move {} away to begin anew",
+                    "`windlass ps` lists what still runs; the file is unchanged: move {} away to start again",
                     path.display()
                 );
                 match newest_copy(path) {
@@ -279,7 +233,7 @@ impl RunError {
             OpenError::InUse { .. } => "let those runs end or cancel them, then try again".to_owned(),
             OpenError::Emptied { .. } => {
                 "each run that used it stops by itself within seconds: try again then; \
-                 `windlass ps` names what still runs, and `windlass cancel RUN` ends it"
+                 `windlass ps` lists what still runs, and `windlass cancel RUN` ends it"
                     .to_owned()
             }
             OpenError::NetworkFileSystem { .. } => {
@@ -295,7 +249,7 @@ impl RunError {
     }
 }
 
-/// The copy of a database that was made last before a migration, if there is one.
+/// Returns the newest copy of a database from before a migration, if there is one.
 fn newest_copy(database: &Path) -> Option<PathBuf> {
     let name = database.file_name()?.to_str()?;
     let is_copy = |path: &PathBuf| {
@@ -306,8 +260,7 @@ fn newest_copy(database: &Path) -> Option<PathBuf> {
     files.filter(is_copy).max_by_key(|path| path.metadata().and_then(|meta| meta.modified()).ok())
 }
 
-/// A failure that is only a want of room: a person can end it, so the run waits for its resume
-/// rather than fails.
+/// Detects a lack of space. A person can fix that, so the run waits for its resume instead of failing.
 pub(crate) fn want_of_room(error: &(dyn std::error::Error + 'static), path: &Path) -> Option<RunError> {
     use io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
     let mut cause = Some(error);
@@ -321,12 +274,12 @@ pub(crate) fn want_of_room(error: &(dyn std::error::Error + 'static), path: &Pat
     None
 }
 
-/// A failure that says nothing about the run: there is no room, or something kills git. The run waits
-/// for its resume rather than fails.
+/// Detects an error that is not the run's fault: no space, or something that kills git. The run waits for its
+/// resume instead of failing.
 pub(crate) fn passing(error: &(dyn std::error::Error + 'static), path: &Path) -> Option<RunError> {
     let mut cause = Some(error);
     while let Some(error) = cause {
-        // A transparent error hides the one it holds.
+        // A transparent error hides the one inside it.
         let held = error.downcast_ref::<WorktreeError>().and_then(WorktreeError::git);
         if let Some(git) = held.or(error.downcast_ref()).filter(|git: &&GitError| git.is_cut_off()) {
             return Some(RunError::CutOff(io::Error::other(git.to_string())));
@@ -336,7 +289,7 @@ pub(crate) fn passing(error: &(dyn std::error::Error + 'static), path: &Path) ->
     want_of_room(error, path)
 }
 
-/// An error and its causes on one line.
+/// Joins an error and its causes on one line.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -360,7 +313,7 @@ mod tests {
             RunError::Open(error).place_hint().unwrap()
         };
         std::fs::write(dir.path().join("other.bak"), "").unwrap();
-        assert!(hint().ends_with("windlass.db away to begin anew"), "{}", hint());
+        assert!(hint().ends_with("windlass.db away to start again"), "{}", hint());
         std::fs::write(dir.path().join("windlass.db.v1.bak"), "").unwrap();
         assert!(hint().ends_with("windlass.db.v1.bak in its place"), "{}", hint());
     }

@@ -1,8 +1,8 @@
-//! What faces see: the log as it grows, and what the agent says meanwhile.
+//! The stream that faces show: the log as it grows, and the output of agents.
 //!
-//! A slow face never holds up hooks, nor a run for long, and never takes memory without bound.
-//! What an agent says may wait for room for a few seconds in all; after that it is left out and
-//! counted, for it is in the transcript. Records of the log are few, and none is left out.
+//! A slow face never blocks hooks, blocks a run only briefly, and uses bounded memory. Agent events may wait
+//! for room for a few seconds in total. After that they are dropped and counted, because the transcript has
+//! them. Records are few and never dropped.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,49 +16,26 @@ use windlass_core::id::{EffectId, RunId};
 
 use crate::view::Pulse;
 
-/// How much may wait for a face, in bytes.
+/// The limit of queued items, in bytes.
 const ROOM: usize = 2 << 20;
-/// What an item takes beside its text.
+/// The size of an item besides its text.
 const ITEM: usize = 256;
-/// How long agents' words wait in all for a face that lags, until it has caught up.
+/// The total time that agent events wait for a slow face, until it has caught up.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Something to show.
+/// An item to show.
 #[derive(Debug)]
 pub enum FeedItem {
-    /// A record was committed.
-    Record {
-        /// Its place in the run's log.
-        seq: u64,
-        /// What it says.
-        record: Box<Record>,
-    },
-    /// The agent said or did something.
-    Agent {
-        /// The turn's effect.
-        effect: EffectId,
-        /// What.
-        event: AgentEvent,
-    },
-    /// Windlass has something to say about a turn that is neither in the log nor in the transcript.
-    Aside {
-        /// The turn's effect.
-        effect: EffectId,
-        /// What.
-        event: AgentEvent,
-    },
-    /// So much of what agents said and did was left out here, because nobody read in time.
-    LeftOut {
-        /// How many events.
-        count: u64,
-    },
-    /// A run that was started from this one has something to show.
-    Child {
-        /// Which.
-        run: RunId,
-        /// What.
-        item: Box<FeedItem>,
-    },
+    /// A committed record.
+    Record { seq: u64, record: Box<Record> },
+    /// An event from the agent.
+    Agent { effect: EffectId, event: AgentEvent },
+    /// A message from Windlass about a turn. It is neither in the log nor in the transcript.
+    Aside { effect: EffectId, event: AgentEvent },
+    /// A gap: agent events that were dropped because the face was too slow.
+    LeftOut { count: u64 },
+    /// An item of a child run.
+    Child { run: RunId, item: Box<FeedItem> },
 }
 
 impl FeedItem {
@@ -70,7 +47,7 @@ impl FeedItem {
         }
     }
 
-    /// Whether it may be left out.
+    /// Returns true if the item may be dropped.
     fn is_spoken(&self) -> bool {
         match self {
             FeedItem::Agent { .. } => true,
@@ -79,7 +56,7 @@ impl FeedItem {
         }
     }
 
-    /// What stands in its place when it is left out.
+    /// Returns the item that takes the place of a dropped one.
     fn left_out(self) -> FeedItem {
         match self {
             FeedItem::Child { run, item } => FeedItem::Child { run, item: Box::new(item.left_out()) },
@@ -90,7 +67,7 @@ impl FeedItem {
         }
     }
 
-    /// Counts what is left out together with what was left out just before, in the same run.
+    /// Adds a dropped item to the gap just before it, if both belong to the same run.
     fn count_in(&mut self, other: &FeedItem) -> bool {
         match (self, other) {
             (FeedItem::LeftOut { count }, FeedItem::LeftOut { count: more }) => {
@@ -105,7 +82,7 @@ impl FeedItem {
     }
 }
 
-/// About how long the text of an event is.
+/// Returns the approximate length of an event's text.
 fn text_of(event: &AgentEvent) -> usize {
     match event {
         AgentEvent::Text { text, .. }
@@ -115,22 +92,22 @@ fn text_of(event: &AgentEvent) -> usize {
         | AgentEvent::Notice { text, .. } => text.len(),
         AgentEvent::ToolUse { summary, .. } => summary.len(),
         AgentEvent::SessionInit { tools, .. } => tools.iter().map(|tool| tool.len() + ITEM).sum(),
-        // A value is there once, at the end of a turn.
+        // The structured value is not counted: it comes once, at the end of a turn.
         AgentEvent::Result(result) => result.text.as_ref().map_or(0, String::len),
         AgentEvent::Unknown { what } | AgentEvent::Warning { what } => what.len(),
         AgentEvent::Spent { .. } | AgentEvent::Retry(_) | AgentEvent::RateLimit(_) => 0,
     }
 }
 
-/// Where items go.
+/// The writing end of a feed.
 #[derive(Debug, Clone)]
 pub(crate) struct Feed(Arc<Inlet>, Pulse);
 
-/// The end they are read from.
+/// The reading end of a feed.
 #[derive(Debug)]
 pub(crate) struct Items(Arc<FeedShared>);
 
-/// When the last of these is gone, the feed is over.
+/// The shared part of all writers. Dropping the last one ends the feed.
 #[derive(Debug)]
 struct Inlet(Arc<FeedShared>);
 
@@ -145,10 +122,10 @@ struct FeedShared {
 struct Queue {
     items: VecDeque<FeedItem>,
     size: usize,
-    /// How long was waited for room since the face had caught up.
+    /// The time spent waiting for room since the face last caught up.
     waited: Duration,
     is_over: bool,
-    /// The face is gone.
+    /// The reader is gone.
     is_unread: bool,
 }
 
@@ -158,7 +135,7 @@ impl FeedShared {
     }
 
     fn push(&self, queue: &mut Queue, item: FeedItem) {
-        // A face that went away does not matter to the run.
+        // A face that disconnected does not matter to the run.
         if queue.is_unread || queue.items.back_mut().is_some_and(|last| last.count_in(&item)) {
             return;
         }
@@ -169,21 +146,20 @@ impl FeedShared {
 }
 
 impl Feed {
-    /// A feed and the end it is read from. Whoever follows runs in this process is woken by it, too.
+    /// Opens a feed. Each item also wakes the subscribers in this process.
     pub(crate) fn open(pulse: Pulse) -> (Feed, Items) {
         let shared = Arc::new(FeedShared::default());
         (Feed(Arc::new(Inlet(Arc::clone(&shared))), pulse), Items(shared))
     }
 
-    /// Shows what must be shown, at once.
+    /// Queues an item at once. The item is never dropped.
     pub(crate) fn send(&self, item: FeedItem) {
         let shared = &self.0.0;
         shared.push(&mut shared.lock(), item);
         self.1.beat();
     }
 
-    /// Shows an item to whoever still looks. What an agent said waits for room, and is left out
-    /// where there is none in time.
+    /// Queues an item. An agent event waits for room, and is dropped if there is none in time.
     pub(crate) async fn offer(&self, item: FeedItem) {
         let shared = &self.0.0;
         self.1.beat();
@@ -214,7 +190,7 @@ impl Drop for Inlet {
 }
 
 impl Items {
-    /// The next item; nothing when the feed is over.
+    /// Returns the next item, or `None` when the feed is over.
     pub(crate) async fn next(&mut self) -> Option<FeedItem> {
         loop {
             {

@@ -1,4 +1,4 @@
-//! The one door for every face: start, resume, answer, cancel, query.
+//! The API that every face uses: start, resume, answer, cancel and query runs.
 
 mod ask;
 mod behind;
@@ -39,29 +39,28 @@ use crate::workspace::{FolderCheck, absence};
 
 pub use stray::{LiveChild, OtherVersion, OwnerProcess, StrayRun};
 
-/// How many inbound things may wait for an owner before their senders do.
+/// The number of events that may queue for an owner before their senders block.
 const INBOUND: usize = 256;
 
-/// The door.
+/// Access to the runs of this user. Clones share one store.
 #[derive(Clone)]
 pub struct Handle {
     pub(crate) home: Arc<Home>,
     pub(crate) store: Store,
     durability: Durability,
     watcher: Arc<Mutex<Option<Arc<Watcher>>>>,
-    /// What the runs of this process spend of each other's budgets.
+    /// The spending of the runs in this process that share a budget.
     ledger: Arc<Mutex<Ledger>>,
-    /// Wakes those who follow runs of this process.
+    /// Wakes the subscribers that follow runs of this process.
     pub(crate) pulse: Pulse,
 }
 
-/// A run owned by this process.
+/// A run that this process owns.
 pub struct OwnedRun {
-    /// Its id.
     pub run: RunId,
-    /// The record that is shown first: what the run was asked to do and, where it begins only now, what follows.
+    /// The record to show first: the request and, if the run starts only now, the decisions that followed.
     pub first: Box<Record>,
-    /// The run and those it started, as they were when this process became the owner.
+    /// The run and its descendants, as they were when this process became the owner.
     pub family: Family,
     items: Items,
     owner: JoinHandle<Result<RunState, RunError>>,
@@ -69,22 +68,22 @@ pub struct OwnedRun {
 }
 
 impl OwnedRun {
-    /// Where the run is told things.
+    /// Returns a sender for events of this run.
     pub(crate) fn inlet(&self) -> mpsc::Sender<Fact> {
         self.inlet.clone()
     }
 
-    /// The next thing to show; nothing when the run is over.
+    /// Returns the next item to show, or `None` when the run is over.
     pub async fn next(&mut self) -> Option<FeedItem> {
         self.items.next().await
     }
 
-    /// Asks the run to end; a second time, to end at once.
+    /// Asks the run to end. A second call ends it at once.
     pub async fn cancel(&self) {
         let _ = self.inlet.send(Ok(Event::CancelAsked { inbox: None })).await;
     }
 
-    /// The state at the end, once there is nothing more to show.
+    /// Returns the final state, once there is nothing more to show.
     pub async fn finish(self) -> Result<RunState, RunError> {
         match self.owner.await {
             Ok(result) => result,
@@ -93,65 +92,65 @@ impl OwnedRun {
     }
 }
 
-/// The how-manieth owner of a run.
+/// The way this process became the owner of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OwnerStart {
-    /// It begins here.
+    /// The run starts in this process.
     First,
-    /// It was begun by another.
+    /// An earlier process started the run.
     Next,
 }
 
-/// When a run counts as taken over.
+/// The rule that decides whether a run is new to this process or taken over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TakeOver {
-    /// Always: its owner is gone.
+    /// Taken over in any case: its owner is gone.
     Always,
-    /// Where it has more than its first record: else it was made for this process, and begins only now.
+    /// Taken over if it has more than its first record. With only one record it was created for this process.
     IfBegun,
 }
 
-/// What a run is taken over for.
+/// The reason for taking over a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TakeoverPurpose {
-    /// To go on.
+    /// Continue the run.
     GoOn,
-    /// To end.
+    /// End the run.
     End,
 }
 
-/// What a process must have to run a run.
+/// The locks that a process must hold to run a run.
 pub(crate) struct Ownership {
-    /// The run is its own.
+    /// Excludes other owners of the run.
     pub(crate) lease: Lease,
-    /// No other run is at the tasks it works on.
+    /// Excludes other runs from the task files of this run.
     pub(crate) task_claims: Vec<TaskFileClaim>,
-    /// No other run has a plugin's loop in its folder.
+    /// Excludes other plugin loops from the folder of this run.
     pub(crate) folder: Option<NamedLock>,
 }
 
-/// A run that this process may run: the right to it, and what was loaded or decided about it, once.
+/// A run that this process may run: its locks, and everything loaded or decided so far.
 pub(crate) struct TakenRun {
     pub(crate) rights: Ownership,
-    /// The run, and those it started.
+    /// The run and its descendants.
     pub(crate) family: Family,
     pub(crate) cadence: Cadence,
-    /// The record that is shown first.
+    /// The record to show first.
     pub(crate) first: Record,
-    /// What is performed first.
+    /// The effects to perform first.
     pub(crate) effects: Vec<Planned>,
     pub(crate) hand: OwnerStart,
 }
 
-/// A run that another one starts.
+/// The result of starting a run for another run.
 pub(crate) enum ChildStart {
     /// This process runs it.
     Running(Box<OwnedRun>),
-    /// It is over already.
+    /// It had already ended.
     Over(Box<RunState>),
     /// Another process runs it.
     Elsewhere,
-    /// It was never begun.
+    /// It was never created, and no spec was given to create it.
     Never,
 }
 
@@ -175,7 +174,7 @@ impl Handle {
         self.own(self.waiting(move |handle| handle.create(run, spec)).await?)
     }
 
-    /// Records a new run and leaves it to a process in the background.
+    /// Records a new run and starts a background process to run it.
     pub async fn start_detached(&self, spec: Spec) -> Result<RunId, RunError> {
         let run = RunId::new(crate::random::run_id());
         let TakenRun { rights, family, .. } = self.waiting(move |handle| handle.create(run, spec)).await?;
@@ -184,7 +183,7 @@ impl Handle {
         Ok(family.root().run.clone())
     }
 
-    /// Leaves a run that nobody owns to a process in the background.
+    /// Starts a background process for a run that has no owner.
     pub(crate) fn detach(&self, state: &RunState) -> Result<(), RunError> {
         let exe = self.exe()?;
         let log = self.store.run_dir(&state.run).join("owner.log");
@@ -194,9 +193,9 @@ impl Handle {
             .map_err(|error| RunError::Detach(chain(&error)))
     }
 
-    /// Decides how a run begins, and commits it.
+    /// Decides how a run starts, and commits that decision.
     fn create(&self, run: RunId, mut spec: Spec) -> Result<TakenRun, RunError> {
-        // Without room for it nothing could run: found out before there is a run.
+        // Checked first: without space for the binary nothing could run, and no run should be recorded.
         let exe = self.exe()?;
         pin_sim(&mut spec, &exe);
         let at = now();
@@ -218,7 +217,7 @@ impl Handle {
         Ok(TakenRun { rights, family, cadence, first, effects: step.effects, hand: OwnerStart::First })
     }
 
-    /// Decides how a run begins: one that another started with no more than is left by now.
+    /// Decides how a run starts. A child run gets at most the budget that its parent has left.
     fn begin(&self, run: &RunId, mut spec: Spec, at: Moment) -> (RunState, Decision) {
         let mut ledger = self.ledger();
         let outer = spec.parent.as_ref().map(|parent| &parent.run);
@@ -236,7 +235,7 @@ impl Handle {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes what a run and those it started have spent by their logs, before any of them decides.
+    /// Enters the recorded spending of a run and its descendants into the ledger, before any of them decides.
     fn note_all(&self, family: &Family) {
         if !shares_a_budget(family.root()) {
             return;
@@ -250,9 +249,10 @@ impl Handle {
         }
     }
 
-    /// Takes the files that the task loops under way work on; refused where another run has one. A
-    /// file that cannot be found is said when a task is asked for. Whoever takes a run over writes down
-    /// which rounds another run may have settled meanwhile.
+    /// Claims the files of the active task loops. Fails if another run has claimed one of them.
+    ///
+    /// A missing file is no error here: it is reported when the loop asks for a task. On a takeover, this
+    /// also records the rounds that another run may have settled in the meantime.
     pub(crate) fn claim_tasks(
         &self,
         state: &RunState,
@@ -276,7 +276,7 @@ impl Handle {
         Ok(holds)
     }
 
-    /// Makes a run that another one starts, or takes it over where it was made before a crash.
+    /// Creates a run for another run, or takes it over if it was created before a crash.
     pub(crate) fn adopt(&self, run: &RunId, spec: Option<Spec>) -> Result<ChildStart, RunError> {
         if self.store.is_owned(run) {
             return Ok(ChildStart::Elsewhere);
@@ -300,7 +300,7 @@ impl Handle {
         }
     }
 
-    /// Takes over a run that nobody owns and goes on with it.
+    /// Takes over a run that has no owner and continues it.
     pub async fn resume(&self, family: Family) -> Result<OwnedRun, RunError> {
         let taken = self.waiting(|handle| {
             handle.find_folders(&family)?;
@@ -310,7 +310,7 @@ impl Handle {
         self.own(taken.await?)
     }
 
-    /// The same for whom a run was made: one that has its first record alone begins only now.
+    /// Continues a run that was created for this process: a run with only its first record starts now.
     pub async fn take_up(&self, family: Family) -> Result<OwnedRun, RunError> {
         let taken = self.waiting(|handle| {
             handle.find_folders(&family)?;
@@ -319,13 +319,14 @@ impl Handle {
         self.own(taken.await?)
     }
 
-    /// Takes over a run that nobody owns and that is to end, whether its folder is there or not.
+    /// Takes over a run that has no owner in order to end it. Its folder may be missing.
     pub async fn close_family(&self, family: Family) -> Result<OwnedRun, RunError> {
         self.own(self.waiting(|handle| handle.take(family, TakeOver::Always, TakeoverPurpose::End)).await?)
     }
 
-    /// Refuses to go on where a folder is away that the run, or one that it waits for, works in.
-    /// Each node would fail for that, and a run that has failed cannot go on when the folder is back.
+    /// Fails if the folder of the run, or of a child that it waits for, is missing.
+    ///
+    /// Without the folder each node would fail, and a failed run cannot continue once the folder is back.
     pub fn find_folders(&self, family: &Family) -> Result<(), RunError> {
         let states = std::iter::once(family.root()).chain(family.below());
         for state in states.filter(|state| matches!(state.lifecycle, Lifecycle::Running)) {
@@ -351,7 +352,7 @@ impl Handle {
         }
         let holds = self.claim_tasks(state, OwnerStart::Next)?;
         let folder = match self.lock_folder(&run, &state.spec) {
-            // Who only puts a run away needs no loop: another run may have it by now.
+            // Ending a run needs no plugin loop: another run may have it by now.
             Err(RunError::LoopHeld { .. }) if wish == TakeoverPurpose::End => None,
             folder => folder?,
         };
@@ -365,7 +366,7 @@ impl Handle {
         Ok(TakenRun { rights, family, cadence, first, effects, hand })
     }
 
-    /// Loads a run again where somebody else had it since it was loaded.
+    /// Loads a run again if another process appended to it after it was loaded.
     fn as_recorded(&self, family: Family) -> Result<Family, RunError> {
         let run = &family.root().run;
         match self.record_at(run, family.seq() + 1)? {
@@ -374,19 +375,19 @@ impl Handle {
         }
     }
 
-    /// Makes the record that is shown first of a run that was begun before. What its first record tells may
-    /// have been seen by nobody, where it is the only one.
+    /// Makes the record to show first for a run that another process created. If the log has only that
+    /// record, nobody may have seen its news yet.
     fn header(&self, family: &Family, hand: OwnerStart) -> Result<Record, RunError> {
         let state = family.root();
         let only = if family.seq() == 1 { self.record_at(&state.run, 1)? } else { None };
         let mut step = only
             .map_or_else(Decision::default, |record| Decision { effects: record.effects, news: record.news });
-        // Whoever takes a run over tells by itself what it waits for.
+        // An owner that takes a run over reports by itself what the run waits for.
         step.news.retain(|news| hand == OwnerStart::First || !matches!(news, News::Waiting(_)));
         Ok(step.record(state.started, Event::RunStarted { spec: Box::new(state.spec.clone()) }))
     }
 
-    /// Makes this process the owner: the socket first, so that no hook finds it missing.
+    /// Makes this process the owner. The socket comes first, so that no hook finds it missing.
     pub(crate) fn own(&self, taken: TakenRun) -> Result<OwnedRun, RunError> {
         let TakenRun { rights, family, cadence, first, effects, hand } = taken;
         let (state, seq) = (family.root().clone(), family.seq());
@@ -441,8 +442,7 @@ impl Handle {
         Ok(OwnedRun { run, first, family, items, owner, inlet: outbox })
     }
 
-    /// Every entity for work in a folder, now and whenever that changes; until all receivers are
-    /// dropped.
+    /// Watches the entities available in a folder. Watching ends when all receivers are dropped.
     pub fn entities(
         &self,
         cwd: &Path,
@@ -451,7 +451,7 @@ impl Handle {
         entities::subscribe(Arc::clone(&self.home), cwd.to_owned(), plugins.to_owned())
     }
 
-    /// Changes when anybody wrote to the store.
+    /// Returns a number that changes whenever a process writes to the store.
     pub fn data_version(&self) -> Result<u64, RunError> {
         Ok(self.store.data_version()?)
     }
@@ -473,7 +473,7 @@ impl Handle {
     }
 }
 
-/// Where the agent is Windlass itself, it is the copy that an upgrade does not touch.
+/// Replaces the path of Windlass itself, where it is the agent, with the copy that an upgrade does not touch.
 pub(crate) fn pin_sim(spec: &mut Spec, exe: &Path) {
     let here = crate::os::own_program().ok();
     for session_settings in spec.sessions.values_mut() {

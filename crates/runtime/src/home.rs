@@ -1,6 +1,6 @@
-//! The places of one user, and what is the same for every run of a process.
+//! The paths and settings that all runs of a process share.
 //!
-//! The environment is read by the face and comes in as values.
+//! The face reads the environment and passes it in as values.
 
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -13,44 +13,44 @@ use windlass_peers::files::{self, FileError, FileMode};
 use crate::crash::CrashCounter;
 use crate::os;
 
-/// Where things are kept, and what children inherit.
+/// The paths of a user, and the environment for children.
 #[derive(Debug, Clone)]
 pub struct Home {
     /// `$XDG_STATE_HOME/windlass`: database, runs, sockets.
     pub state: PathBuf,
     /// `$XDG_CONFIG_HOME/windlass`: the user's settings.
     pub config: PathBuf,
-    /// The user's home folder, for what agent CLIs keep there.
+    /// The user's home folder, where agent CLIs keep their files.
     pub user: PathBuf,
-    /// For sockets whose path would be too long.
+    /// A folder for sockets whose path would be too long.
     pub temp: PathBuf,
-    /// The environment children may inherit from.
+    /// The environment that children may inherit.
     pub env: Vec<(String, String)>,
     /// The agent CLIs that a run may use.
     pub agents: Agents,
-    /// The Windlass binary, where this process is another program.
+    /// The Windlass binary, if this process is another program.
     pub binary: Option<PathBuf>,
-    /// This machine's name.
+    /// The name of this machine.
     pub machine: String,
-    /// Where to die.
+    /// The point at which a crash test kills this process.
     pub crash: CrashCounter,
 }
 
 impl Home {
-    /// A variable of the environment.
+    /// Returns an environment variable.
     pub fn var(&self, name: &str) -> Option<&str> {
         self.env.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
-    /// What a host is told about crash tests, and nothing else.
+    /// Returns the environment variables for crash tests, the only ones that a host gets.
     pub(crate) fn crash_env(&self) -> Vec<(String, String)> {
         let tests =
             |(name, _): &&(String, String)| name == "WINDLASS_CRASH_AT" || name == "WINDLASS_CRASH_MARK";
         self.env.iter().filter(tests).cloned().collect()
     }
 
-    /// The binary that hooks and hosts of runs use: a hard link or copy that an upgrade does not
-    /// touch, in a folder named after the build.
+    /// Returns the binary for the hooks and hosts of runs, and creates it if needed. It is a hard link or
+    /// copy that an upgrade does not touch, in a folder named after the build.
     pub fn pinned_binary(&self) -> io::Result<PathBuf> {
         if let Some(binary) = &self.binary {
             return Ok(binary.clone());
@@ -66,7 +66,7 @@ impl Home {
         Ok(pinned)
     }
 
-    /// Where that is for this build, whether it is there or not.
+    /// Returns the path of that binary for this build, which need not exist.
     pub(crate) fn pinned_path(&self) -> io::Result<PathBuf> {
         let meta = os::own_program_metadata()?;
         let build =
@@ -75,7 +75,7 @@ impl Home {
     }
 }
 
-/// Links, or copies beside and renames, so that another process never sees half a binary.
+/// Links the binary, or copies it to a draft and renames that, so that no process ever sees half a binary.
 fn place(own: &Path, dir: &Path, pinned: &Path) -> io::Result<()> {
     match std::fs::hard_link(own, pinned) {
         Ok(()) => return Ok(()),

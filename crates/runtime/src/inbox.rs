@@ -1,4 +1,4 @@
-//! What other processes may ask of a run, as it stands in its inbox.
+//! Requests that other processes may send to a run, as stored in its inbox.
 
 use serde::{Deserialize, Serialize};
 use windlass_core::event::{Event, PersonReply};
@@ -8,60 +8,54 @@ use windlass_core::id::{HookId, InboxId};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "ask")]
 pub(crate) enum InboxMessage {
-    /// End the run.
     Cancel,
-    /// End the run, for the one that started it ends it.
+    /// Ends the run because its parent ends.
     EndWithOuter {
-        /// Why.
         why: String,
     },
-    /// Begin nothing new.
+    /// Starts no new nodes.
     Pause,
-    /// Go on after a pause.
+    /// Continues after a pause.
     GoOn,
-    /// Something happened.
+    /// A signal that a node may wait for.
     Tell {
-        /// What it is called.
         name: String,
-        /// What is said of it.
         text: String,
     },
-    /// Answer what waits for a person.
+    /// An answer to an open request.
     Reply {
-        /// Which call; the oldest when none is named.
+        /// The call to answer, or the oldest if `None`.
         hook: Option<HookId>,
-        /// What they say.
         reply: PersonReply,
     },
 }
 
-/// An owner's word for a request that it had not heard before.
+/// The owner's reply to a request that it had not received before.
 pub(crate) const FRESH: &str = "fresh";
 
-/// A request as it comes over the socket of the run.
+/// A request as it arrives at the socket of the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SocketRequest {
-    /// Named by whoever sent it.
+    /// Chosen by the sender. Requests with the same id count once.
     pub(crate) id: InboxId,
-    /// What they ask.
     pub(crate) message: InboxMessage,
 }
 
 impl InboxMessage {
-    /// What it asks for, in words.
+    /// Describes the request, to follow "only a person may".
     pub(crate) fn verb(&self) -> &'static str {
         match self {
             InboxMessage::Cancel => "cancel the run",
             InboxMessage::EndWithOuter { .. } => "end the run",
             InboxMessage::Pause => "pause the run",
-            InboxMessage::GoOn => "let the run go on",
-            InboxMessage::Tell { .. } => "tell the run what happened",
+            InboxMessage::GoOn => "continue the run",
+            InboxMessage::Tell { .. } => "send a signal to the run",
             InboxMessage::Reply { .. } => "answer",
         }
     }
 }
 
-/// The fact a request becomes.
+/// Converts a request to an event.
 pub(crate) fn event_of(inbox: InboxId, message: InboxMessage) -> Event {
     match message {
         InboxMessage::Cancel => Event::CancelAsked { inbox: Some(inbox) },

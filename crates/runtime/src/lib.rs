@@ -1,8 +1,8 @@
-//! Runs: commits decisions, performs effects, supervises and recovers.
+//! Runs workflows: commits decisions, performs effects, supervises and recovers.
 //!
-//! A face makes a [`plan`](plan::plan), gives its spec to [`Handle::start`](handle::Handle) and
-//! shows the [`Item`](feed::Item)s that come back. Deciding is `core`'s, remembering `store`'s,
-//! touching the world `peers`'.
+//! A face makes a [`plan`](plan::plan), gives its spec to [`Handle::start`](handle::Handle::start) and shows
+//! the [`FeedItem`](feed::FeedItem)s that come back. `core` decides, `store` records, `peers` talks to the
+//! operating system and other programs.
 
 pub mod catalog;
 mod changes;

@@ -1,4 +1,4 @@
-//! A kernel lock, which death frees at once, on a file that says which run had it last.
+//! A kernel lock on a file that names its last owner. The kernel releases the lock when its process dies.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
@@ -8,35 +8,33 @@ use std::path::Path;
 use rustix::fs::{FlockOperation, flock};
 use windlass_core::id::RunId;
 
-/// No id of a run is longer.
+/// The limit for reading a run id.
 const LONGEST_ID: u64 = 256;
 
-/// The lock, until it is dropped or its process dies.
+/// A lock that lasts until it is dropped or its process dies.
 #[derive(Debug)]
 pub(crate) struct NamedLock {
     file: File,
 }
 
-/// Who else may have it at the same time.
+/// The mode of a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Share {
-    /// Nobody.
     Alone,
-    /// Whoever shares it, too.
+    /// Shared with other holders of this mode.
     WithOthers,
 }
 
-/// What came of trying.
+/// The result of trying to take a lock.
 #[derive(Debug)]
 pub(crate) enum LockAttempt {
-    /// It is ours.
     Taken(NamedLock),
-    /// Another has it; whoever has just taken it may not have said so yet.
+    /// Another run has the lock. `None` if it took the lock just now and has not written its name yet.
     Held(Option<RunId>),
 }
 
 impl NamedLock {
-    /// Takes it, unless another has it. The folder of the file is there.
+    /// Tries to take the lock. The folder of the file must exist.
     pub(crate) fn take(path: &Path, share: Share) -> io::Result<LockAttempt> {
         let file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
@@ -51,18 +49,18 @@ impl NamedLock {
         }
     }
 
-    /// The run that had it last.
+    /// Returns the last run that wrote its name.
     pub(crate) fn last(&mut self) -> Option<RunId> {
         self.file.rewind().ok()?;
         named(&self.file)
     }
 
-    /// The run that had the lock of a file last, or has it now.
+    /// Returns the last run that wrote its name into a lock file, without taking the lock.
     pub(crate) fn last_of(path: &Path) -> Option<RunId> {
         named(&File::open(path).ok()?)
     }
 
-    /// Says that a run has it now.
+    /// Writes the name of the run that has the lock now.
     pub(crate) fn name(&mut self, run: &RunId) -> io::Result<()> {
         self.file.set_len(0)?;
         self.file.rewind()?;
@@ -72,7 +70,7 @@ impl NamedLock {
 
 impl Drop for NamedLock {
     fn drop(&mut self) {
-        // Said aloud, because a child that is just being started still shares the open file.
+        // An explicit unlock, because a child that is just starting still shares the open file.
         let _ = flock(&self.file, FlockOperation::Unlock);
     }
 }

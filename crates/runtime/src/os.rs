@@ -1,7 +1,7 @@
-//! The operating system: everything in this crate that only Linux offers.
+//! Everything in this crate that only Linux offers: access to the running program.
 //!
-//! The own program as the kernel holds it: it can be read although its file was replaced or removed. `ARCHITECTURE.md`
-//! says what another system would answer with.
+//! The kernel keeps the program readable after its file was replaced or removed. `ARCHITECTURE.md` says what
+//! another system would use instead.
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -9,22 +9,22 @@ use std::path::{Path, PathBuf};
 
 const OWN: &str = "/proc/self/exe";
 
-/// Returns where the own program was started from.
+/// Returns the path from which this program was started.
 pub(crate) fn own_program() -> io::Result<PathBuf> {
     std::fs::read_link(OWN)
 }
 
-/// Opens the own program, wherever it is now.
+/// Opens this program, even if its file was replaced or removed.
 pub(crate) fn open_own_program() -> io::Result<File> {
     File::open(OWN)
 }
 
-/// Describes the own program, wherever it is now.
+/// Returns the metadata of this program, even if its file was replaced or removed.
 pub(crate) fn own_program_metadata() -> io::Result<Metadata> {
     std::fs::metadata(OWN)
 }
 
-/// Whether there is such a process.
+/// Returns true if the process exists.
 pub(crate) fn exists(pid: u32) -> bool {
     Path::new("/proc").join(pid.to_string()).exists()
 }

@@ -1,7 +1,7 @@
-//! The owner of one run: the only task that moves it on.
+//! The owner of one run: the only task that changes its state.
 //!
-//! Everything that happens reaches it through one channel, is put to the engine, committed, and
-//! only then acted on. Performing effects is `effect/`, deciding is `core::engine`.
+//! Every event reaches it through one channel. The owner asks the engine for a decision, commits it, and only
+//! then acts. `effect/` performs effects, `core::engine` decides.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -40,18 +40,18 @@ use crate::seal::InboxKey;
 use crate::view::children;
 use crate::workspace::{FolderCheck, RunFolder};
 
-/// How often it is looked whether the socket is there and the inbox as Windlass left it.
+/// The interval of the checks that the socket exists and that the inbox has only sealed requests.
 const INBOX_EVERY: Duration = Duration::from_secs(2);
-/// How many refusals an owner writes down: an agent may try for ever.
+/// The number of refusals that an owner records. An agent may send requests without end.
 const REFUSALS_TOLD: u32 = 20;
 
-/// How long it may take to find out where a path leads.
+/// The time limit for resolving a path.
 const LOOKING: Duration = Duration::from_secs(2);
 
-/// What a client that asks is told: the exit codes of the command line.
+/// The exit codes for clients, the same as those of the command line.
 const USAGE: u8 = 2;
 pub(crate) const REFUSED: u8 = 5;
-/// The exit code of a hook that belongs to no session: the CLI then denies the tool.
+/// The exit code for a hook that belongs to no session: the agent CLI then denies the tool.
 const REFUSED_HOOK: u8 = 2;
 
 /// The owner of a run.
@@ -66,17 +66,16 @@ pub(crate) struct Owner {
     context: Arc<RunContext>,
     feed: Feed,
     inlet: mpsc::Receiver<Fact>,
-    /// Hook calls with a forwarder waiting at the other end.
+    /// Hook calls whose forwarder waits for an answer.
     waiting: HashMap<HookId, (HookRequest, Arc<dyn Dialect>)>,
     hooks: mpsc::Receiver<IncomingLine>,
     requests: mpsc::Sender<IncomingLine>,
-    /// How often somebody asked what only a person may.
+    /// The number of refused requests.
     refused: u32,
-    /// Where the run works.
     folder: RunFolder,
 }
 
-/// What an owner needs to begin.
+/// The parts of a new [`Owner`].
 pub(crate) struct OwnerParts {
     pub(crate) store: Store,
     pub(crate) lease: Lease,
@@ -113,7 +112,7 @@ impl Owner {
         }
     }
 
-    /// Performs what was committed and never settled, then runs to the end.
+    /// Performs the effects that were committed and not settled, then runs to the end.
     pub(crate) async fn run(mut self, first: Vec<Planned>, hand: OwnerStart) -> Result<RunState, RunError> {
         let outcome = self.run_inner(first, hand).await;
         self.context.stop_tasks();
@@ -121,7 +120,7 @@ impl Owner {
             Ok(()) => Ok(()),
             Err(error) => Err(self.lost_log(error).await),
         };
-        // Hooks of git's, and agents that killed their host or its guard, may have left something behind.
+        // Git hooks may have left processes behind, and so may agents that killed their host or its guard.
         let (run, dir) = (self.state.run.clone(), self.context.dir.clone());
         let end = move || {
             end_all_adopted();
@@ -131,7 +130,7 @@ impl Owner {
         outcome.map(|()| self.state)
     }
 
-    /// What an error is where the log is gone. Nobody can go on with the run then, so its agents are ended.
+    /// Translates an error if the log is gone. No process can continue the run then, so this ends its agents.
     async fn lost_log(&self, error: RunError) -> RunError {
         let Some((path, how)) = error.lost_log(&self.store) else { return error };
         self.store.let_lie();
@@ -139,7 +138,7 @@ impl Owner {
         let runs = [vec![self.state.run.clone()], children(&self.state)].concat();
         let dirs: Vec<_> = runs.into_iter().map(|run| (self.store.run_dir(&run), run)).collect();
         let end = move || dirs.iter().map(|(dir, run)| end_all(run, dir).left).sum();
-        // It waits for the last of them.
+        // `end_all` waits until the processes are gone.
         let left = tokio::task::spawn_blocking(end).await.unwrap_or_default();
         let (run, state) = (self.state.run.clone(), self.store.dir());
         match state.exists() {
@@ -154,7 +153,7 @@ impl Owner {
         }
         if hand == OwnerStart::Next {
             self.tell(Event::OwnerChanged, Vec::new()).await?;
-            // Before anything else happens: what people said while nobody listened is about what they saw.
+            // Requests sent while the run had no owner come first: people sent them about the state they saw.
             self.read_inbox().await?;
             let open = self.state.to_perform();
             first.retain(|planned| open.iter().any(|open| open.id == planned.id));
@@ -198,8 +197,8 @@ impl Owner {
         Ok(())
     }
 
-    /// Stops here, with everything as it was, where the folder of the run is away: what is found without
-    /// it says nothing about the work.
+    /// Fails if the folder of the run is missing, before anything is recorded. A result found without the
+    /// folder says nothing about the work.
     fn find_folder(&mut self, is_needed: bool) -> Result<(), RunError> {
         if !is_needed || !matches!(self.state.lifecycle, Lifecycle::Running) {
             return Ok(());
@@ -213,16 +212,16 @@ impl Owner {
         }
     }
 
-    /// Somebody may have deleted the run's folder while its agents lived.
+    /// Ends the agents of effects whose folder somebody deleted.
     async fn end_orphans(&self, effects: &[Planned]) {
         let (context, effects) = (Arc::clone(&self.context), effects.to_vec());
         let end = move || effects.iter().for_each(|planned| context.end_orphans(planned));
-        // It waits for the last of them.
+        // `end_orphans` waits until the processes are gone.
         let _ = tokio::task::spawn_blocking(end).await;
     }
 
-    /// Somebody who tidies up may delete the socket of a living run. Hooks try again for half a
-    /// minute, so a new one in its place loses none of them.
+    /// Binds the socket again if somebody deleted it during the run. Hooks retry for half a minute, so no
+    /// call is lost.
     fn mend_socket(&self) {
         let context = &self.context;
         if context.socket.exists() {
@@ -234,11 +233,11 @@ impl Owner {
         }
     }
 
-    /// A hook asks. What needs no decision is answered at once and not logged.
+    /// Handles a hook call. Calls that need no decision are answered at once and not logged.
     async fn hook(&mut self, mut request: HookRequest) -> Result<(), RunError> {
         let cookie = match whose(&request) {
             Ok(Some(cookie)) => cookie,
-            // Its process is gone: nobody waits for an answer.
+            // Its process is gone, so no answer is needed.
             Ok(None) => return Ok(()),
             Err(why) => {
                 self.refuse(why).await?;
@@ -246,7 +245,7 @@ impl Owner {
                 return Ok(());
             }
         };
-        // It may wait long for a person, and its payload may be large.
+        // Taken out of the request, which may wait long for a person: the payload may be large.
         let payload = std::mem::take(&mut request.payload);
         let from = EffectId::of_cookie(&self.state.run, &cookie);
         let dialect = self.dialect(from.as_ref());
@@ -257,7 +256,7 @@ impl Owner {
         };
         let cwd = dialect.hook_folder(&payload);
         let real = self.real(from.as_ref(), &kind, cwd).await;
-        // The answer to these is made from what was asked. Anything else may be large and wait long.
+        // Only the answers to these calls are written from the payload.
         if matches!(kind, HookKind::Question { .. } | HookKind::Permission(_) | HookKind::Other { .. }) {
             request.payload = payload;
         }
@@ -269,12 +268,13 @@ impl Owner {
         self.waiting.insert(id.clone(), (request, dialect));
         let dir = from.as_ref().map(|from| self.context.child_dir(from));
         let unanswered = dir.map_or_else(Vec::new, |dir| child::gave_up(&dir));
-        // A call that has found us only now takes its note away when it is answered.
+        // A forwarder that reached us only now removes its note when it gets the answer.
         let unanswered = unanswered.into_iter().filter(|call| !self.waiting.contains_key(call)).collect();
         self.tell(Event::HookAsked { call: HookCall { id, from, kind, unanswered, real } }, Vec::new()).await
     }
 
-    /// Where the file of a tool call really lies, where a rule of its session could be about it.
+    /// Resolves the real path of the file in a tool call, if a permission rule of the session could apply to
+    /// it.
     async fn real(&self, from: Option<&EffectId>, kind: &HookKind, cwd: Option<PathBuf>) -> Option<RealPath> {
         let path = kind.path()?.to_owned();
         let work = self.state.work(&from?.node)?;
@@ -291,21 +291,21 @@ impl Owner {
             let workspace = links::real(&workspace).and_then(text)?;
             Some(RealPath { workspace, files: files? })
         });
-        // A file system that does not answer holds up nobody else.
+        // A file system that does not respond must not block the owner.
         let seen = tokio::time::timeout(LOOKING, look).await.ok().and_then(Result::ok).flatten();
         let unknown = || RealPath { workspace: work.workspace.clone(), files: Vec::new() };
         seen.unwrap_or_else(unknown).unless_plain(&spelled, &work.workspace)
     }
 
-    /// Finds the dialect of the session that a call comes from. The log says which it is; an agent could
+    /// Finds the dialect of the session that a call comes from. The log decides, because an agent could
     /// change a file.
     fn dialect(&self, from: Option<&EffectId>) -> Arc<dyn Dialect> {
         let driver = from.and_then(|from| self.state.spec.driver_of(&from.node));
         self.context.home.agents.named_or_first(driver)
     }
 
-    /// Takes what waited for an owner, in order, each with the event it becomes. From then on requests come
-    /// over the socket.
+    /// Applies the requests from the inbox in order, each as one event. Later requests come through the
+    /// socket.
     async fn read_inbox(&mut self) -> Result<(), RunError> {
         self.refuse_planted().await?;
         let handle = &self.context.handle;
@@ -315,7 +315,7 @@ impl Owner {
         Ok(())
     }
 
-    /// Discards requests in the inbox that do not carry Windlass's seal, and says so.
+    /// Discards the requests in the inbox that Windlass did not seal, and records the refusal.
     async fn refuse_planted(&mut self) -> Result<(), RunError> {
         if self.store.pending(&self.state.run)?.is_empty() {
             return Ok(());
@@ -326,20 +326,21 @@ impl Owner {
             let (verb, key) = (message.verb(), InboxKey::path(&self.context.home.state));
             self.store.discard(&self.state.run, &id)?;
             self.refuse(&format!(
-                "Windlass ignored a request that waited for this run ({verb}): it was sealed with another key than {}, \
-                 which somebody deleted or replaced, so nobody can tell who sent it; if it was you, send it again",
+                "Windlass ignored a request that waited for this run ({verb}): its seal does not match \
+                 the key {}, which somebody deleted or replaced, so Windlass cannot tell who sent it; \
+                 if it was you, send it again",
                 key.display()
             ))
             .await?;
         }
         for id in pending.planted {
             self.store.discard(&self.state.run, &id)?;
-            self.refuse("Windlass ignored a request in the database that does not carry its seal").await?;
+            self.refuse("Windlass ignored a request in the database that has no Windlass seal").await?;
         }
         Ok(())
     }
 
-    /// Writes down that a request was refused; not each one of a flood.
+    /// Records a refused request, up to a maximum number.
     async fn refuse(&mut self, why: &str) -> Result<(), RunError> {
         self.refused += 1;
         match self.refused <= REFUSALS_TOLD {
@@ -348,12 +349,12 @@ impl Owner {
         }
     }
 
-    /// Somebody asks what only a person may. Their process is looked at, whatever program it is: a client
-    /// may be old or not ours.
+    /// Handles a request that only a person may make. Checks the process that sent it and not what the client
+    /// says, because the client may be old or not ours.
     async fn person(&mut self, request: PersonRequest) -> Result<(), RunError> {
         let PersonRequest { payload, from, reply } = request;
         let (exit, stdout, stderr) = match serde_json::from_slice::<SocketRequest>(&payload) {
-            Err(error) => (USAGE, String::new(), format!("the request is not understood: {error}")),
+            Err(error) => (USAGE, String::new(), format!("cannot read the request: {error}")),
             Ok(asked) => match why_not(&from, asked.message.verb()) {
                 Some(why) => {
                     self.refuse(&why).await?;
@@ -362,17 +363,18 @@ impl Owner {
                 None => (0, self.hear(asked).await?.to_owned(), String::new()),
             },
         };
-        // They may have gone.
+        // The client may have disconnected.
         let _ = reply.send(HookReply { v: WIRE_VERSION, id: REQUEST.to_owned(), exit, stdout, stderr });
         Ok(())
     }
 
-    /// Takes a person's request, once.
+    /// Applies a person's request, once.
     async fn hear(&mut self, asked: SocketRequest) -> Result<&'static str, RunError> {
         let SocketRequest { id, message } = asked;
         self.refuse_planted().await?;
         let (handle, run) = (self.context.handle.clone(), self.state.run.clone());
-        // It may wait already: put there before this process owned the run, and seen only now.
+        // The request may already be in the inbox: put there before this process owned the run, and read only
+        // now.
         let is_waiting = |waiting: &(InboxId, InboxMessage)| *waiting == (id.clone(), message.clone());
         let waits = handle.pending(&run, handle.key()?)?.sealed.iter().any(is_waiting);
         if !waits && handle.keep(&run, &id, &message)? == PutResult::Known {
@@ -382,7 +384,7 @@ impl Owner {
         Ok(FRESH)
     }
 
-    /// The one way a run moves: decide, commit, act.
+    /// Advances the run: decides, commits, then acts. Nothing else changes the state.
     async fn tell(&mut self, event: Event, taken: Vec<InboxId>) -> Result<(), RunError> {
         let before = self.seq;
         let (records, steps) = self.decide(now(), event);
@@ -402,7 +404,7 @@ impl Owner {
         Ok(())
     }
 
-    /// What comes of a fact, and before it of what a run hears that spends of one budget with others.
+    /// Decides about an event. If the run shares a budget, it first records the spending of the other runs.
     fn decide(&mut self, at: Moment, event: Event) -> (Vec<Record>, Vec<Decision>) {
         let apply = |state: &mut RunState, event: Event| {
             let step = engine::apply(state, at, &event);
@@ -412,7 +414,7 @@ impl Owner {
             let (record, step) = apply(&mut self.state, event);
             return (vec![record], vec![step]);
         }
-        // Held until it is noted what this run has decided: no other one takes the same turn meanwhile.
+        // Locked until this decision is in the ledger, so that no other run spends the same budget meanwhile.
         let mut ledger = self.context.handle.ledger();
         let mut events = ledger.news_for(&self.state);
         events.push(event);
@@ -468,7 +470,7 @@ impl Owner {
         }
     }
 
-    /// Without a forwarder waiting there is nothing to do: it will send its call again.
+    /// Answers a hook call. If no forwarder waits, it will send its call again.
     fn answer(&mut self, hook: &HookId, answer: &HookAnswer) {
         if let Some((request, dialect)) = self.waiting.remove(hook) {
             reply(request, &*dialect, answer);
@@ -476,7 +478,7 @@ impl Owner {
     }
 }
 
-/// Whether an effect works in the folder of the run.
+/// Decides whether an effect works in the folder of the run.
 fn is_done_in_folder(planned: &Planned) -> bool {
     match &planned.effect {
         Effect::Inspect { .. } | Effect::RunChecks { .. } | Effect::Prepare { .. } => true,
@@ -484,7 +486,7 @@ fn is_done_in_folder(planned: &Planned) -> bool {
     }
 }
 
-/// Whether a fact is of the folder of the run: an outcome that would be another one without it.
+/// Decides whether the result in an event depends on the folder of the run.
 fn is_found_in_folder(event: &Event) -> bool {
     matches!(
         event,
@@ -500,25 +502,25 @@ fn is_found_in_folder(event: &Event) -> bool {
     )
 }
 
-/// Whether others spend of what this run may, or it of what they may.
+/// Decides whether the run has a parent or may have children: they spend from one budget.
 pub(crate) fn shares_a_budget(state: &RunState) -> bool {
     state.spec.parent.is_some() || !state.spec.others.is_empty()
 }
 
-/// The session that a hook belongs to, by where its process comes from. What it says of itself must agree.
+/// Returns the session that a hook belongs to, found from the ancestors of its process. The session that the
+/// hook names must be the same.
 fn whose(request: &HookRequest) -> Result<Option<String>, &'static str> {
     match (&request.from, &request.session) {
         (Descent::Session { cookie }, Some(said)) if said != cookie => {
             Err("a hook call does not come from the session that it names")
         }
         (Descent::Session { cookie }, _) => Ok(Some(cookie.clone())),
-        (Descent::Free | Descent::Orphan, _) => Err("a hook call comes from no session"),
+        (Descent::Free | Descent::Orphan, _) => Err("a hook call does not come from a session"),
         (Descent::Unseen, _) => Ok(None),
     }
 }
 
-/// Says an answer in the agent's dialect to the forwarder that waits. That it has gone is no
-/// error: it asks again.
+/// Sends an answer in the agent's dialect to the waiting forwarder. If the forwarder is gone, it asks again.
 fn reply(request: HookRequest, dialect: &dyn Dialect, answer: &HookAnswer) {
     let printed = dialect.write_answer(&request.event, &request.payload, answer);
     say(request, printed.exit, printed.stdout, printed.stderr);
@@ -529,7 +531,7 @@ fn say(request: HookRequest, exit: u8, stdout: String, stderr: String) {
     let _ = request.reply.send(HookReply { v: WIRE_VERSION, id, exit, stdout, stderr });
 }
 
-/// What lists show of a run.
+/// Returns the fields of a run that lists show.
 pub(crate) fn project(state: &RunState, at_ms: i64) -> Projection {
     let standing = state.progress();
     let reason = match &standing {

@@ -1,17 +1,17 @@
-//! Who asks: a person, or something below the session of a run.
+//! Decides whether a request comes from a person or from inside the session of a run.
 //!
-//! An agent may not decide for the person it works for. Nor may a check or a command line of a workflow: an agent
-//! can write the script that they run.
+//! An agent must not decide for the person it works for. Neither must a check or a command of a workflow,
+//! because an agent can write the script that it runs.
 
 use windlass_core::hook::wire::env::OWN_PROGRAM;
 use windlass_peers::descent::{Descent, own_descent};
 
-/// Why this process may not do what only a person may; nothing where it may.
+/// Returns the reason why this process may not do what only a person may, or `None` if it may.
 pub fn refusal(what: &str) -> Option<String> {
     why_not(&own_descent(), what)
 }
 
-/// The same of a process that was looked at.
+/// Returns the same for another process.
 pub(crate) fn why_not(from: &Descent, what: &str) -> Option<String> {
     match from {
         Descent::Free => None,

@@ -1,10 +1,12 @@
-//! Turns a request into a run's orders: workflow, settings and flags become one [`Spec`].
+//! Turns a request into a [`Spec`]: combines workflow, settings and flags, and finds every error before an
+//! agent runs.
 //!
-//! Everything that can be wrong is found here, before an agent runs: [`choose`] says what is run
-//! and what is run from there, [`flags`] and [`inputs`] what was typed for it, [`orders`] puts
-//! flags, workflow and settings together for each session, [`jobs`] looks where several tasks are done at
-//! once, [`look`] tries what a session is told.
-//! What an [`entity`] says is made when its node begins.
+//! - [`choose`] selects the workflow and the workflows it runs.
+//! - [`flags`] and [`inputs`] read the command line.
+//! - [`session_settings`] combines flags, workflow and settings for each session.
+//! - [`jobs`] checks that tasks can run in parallel.
+//! - [`inspect`] tries out the prompt of the only session.
+//! - [`entity`] writes the prompt of an entity when its node starts.
 
 mod choose;
 mod entity;
@@ -37,46 +39,39 @@ use choose::{Selection, SetAside, WorkflowSources, set_aside};
 pub(crate) use entity::{PromptContext, texts as entity_texts};
 use session_settings::PlanInputs;
 
-/// What is asked for.
+/// A request to run something.
 #[derive(Debug, Clone)]
 pub struct RunRequest {
-    /// Where the sessions work.
+    /// The folder in which the sessions work.
     pub cwd: PathBuf,
-    /// What the user typed, byte for byte.
+    /// The text that the user typed, byte for byte.
     pub input: String,
-    /// Which workflow.
     pub want: WantedWorkflow,
-    /// What the workflow's own inputs are, by name.
+    /// The values of the workflow's declared inputs, by name.
     pub inputs: Vec<(String, String)>,
     /// Plugin folders from the command line.
     pub plugins: Vec<PathBuf>,
-    /// What flags say.
     pub flags: PlanFlags,
-    /// Arguments for the agent CLI.
+    /// Extra arguments for the agent CLI.
     pub agent_args: Vec<String>,
-    /// A person sits at the terminal.
+    /// True if a person sits at the terminal.
     pub interactive: bool,
-    /// Only the plan is wanted.
+    /// True if nothing runs and only the plan is wanted.
     pub dry_run: bool,
 }
 
-/// Which workflow.
+/// The workflow that a request asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WantedWorkflow {
-    /// The named one, or the only one of the plugins.
+    /// The named workflow, or the only one that plugins bring.
     Workflow(Option<String>),
-    /// The built-in loop.
+    /// The built-in loop, even if another workflow has that name.
     Loop,
-    /// One session with an entity; the input is its arguments.
-    Entity {
-        /// What it is.
-        kind: EntityKind,
-        /// What it is called.
-        name: String,
-    },
+    /// One session with an entity. The input becomes its arguments.
+    Entity { kind: EntityKind, name: String },
 }
 
-/// What flags say.
+/// The flags that change a plan.
 #[derive(Debug, Clone, Default)]
 pub struct PlanFlags {
     /// `--driver`
@@ -105,31 +100,27 @@ pub struct PlanFlags {
     pub on_question: Option<OnQuestion>,
 }
 
-/// A run's orders, and what a person should know before it starts.
+/// The specification of a run, with everything a person should know before it starts.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// The orders.
     pub spec: Spec,
-    /// The graph that is run.
+    /// The graph that runs.
     pub workflow: Workflow,
-    /// The most it can take, in words.
+    /// The most that the run can take, in words.
     pub worst: String,
-    /// What is odd but possible.
     pub warnings: Vec<ProblemPart>,
-    /// What was looked at on the way.
+    /// One line per provider about the entities found.
     pub notes: Vec<String>,
-    /// How hard commits are.
     pub durability: Durability,
 }
 
 impl Plan {
-    /// Returns the warnings as texts.
     pub fn warning_texts(&self) -> Vec<String> {
         self.warnings.iter().map(ToString::to_string).collect()
     }
 }
 
-/// Makes the orders of a run.
+/// Plans a run, or returns everything that is wrong with the request.
 pub fn plan(home: &Home, request: &RunRequest) -> Result<Plan, UserError> {
     let cwd = request.cwd.canonicalize().map_err(|error| {
         UserError::new(
@@ -200,7 +191,7 @@ pub fn plan(home: &Home, request: &RunRequest) -> Result<Plan, UserError> {
     Ok(Plan { spec, workflow: main.workflow, worst, warnings, notes, durability })
 }
 
-/// Nodes that are alike have the same to say.
+/// Drops repeated warnings: similar nodes cause the same one.
 fn each_once(warnings: impl Iterator<Item = ProblemPart>) -> Vec<ProblemPart> {
     let mut once: Vec<ProblemPart> = Vec::new();
     for warning in warnings {
@@ -211,7 +202,7 @@ fn each_once(warnings: impl Iterator<Item = ProblemPart>) -> Vec<ProblemPart> {
     once
 }
 
-/// Ends what a plan under way has started.
+/// Ends the short programs that a plan in progress has started.
 pub fn give_up() {
     windlass_peers::process::end_short();
 }

@@ -1,11 +1,11 @@
-//! Names that nobody else has: run ids that are quick to type, and tokens.
+//! Makes unique names: run ids that are quick to type, and tokens.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 
 use windlass_core::id::RUN_ALPHABET;
 
-/// Eight characters: unique among a user's runs, and unique by their first few in practice.
+/// Returns eight random characters: unique among a user's runs, and in practice by their first few.
 pub(crate) fn run_id() -> String {
     let mut bits = random();
     let mut text = String::with_capacity(8);
@@ -17,12 +17,12 @@ pub(crate) fn run_id() -> String {
     text
 }
 
-/// Thirty-two hexadecimal characters.
+/// Returns thirty-two hexadecimal characters.
 pub(crate) fn token() -> String {
     format!("{:016x}{:016x}", random(), random())
 }
 
-/// The standard library seeds its hasher from the system's randomness, anew for each state.
+/// Returns random bits. The standard library seeds each `RandomState` from the system's randomness.
 fn random() -> u64 {
     let mut hasher = RandomState::new().build_hasher();
     hasher.write_u128(std::time::UNIX_EPOCH.elapsed().map(|since| since.as_nanos()).unwrap_or(0));

@@ -1,10 +1,9 @@
-//! Takes a run over: folds its log, then settles each effect begun and not finished.
+//! Rebuilds a run from its log, so that a process can show it or take it over.
 //!
-//! A run goes on only where the engine plans the effects that its log says. Who only looks at a run sees it
-//! anyway, as far as its facts go.
+//! A run can continue only if the engine plans the effects that are in its log. A run that diverges can still
+//! be shown, as far as its events go.
 //!
-//! Settling is performing it again: each effect looks at the world first and adopts what is
-//! there (`effect/`).
+//! Unfinished effects are performed again: each effect first checks what exists and adopts it (`effect/`).
 
 use serde_json::Value;
 use windlass_core::engine::{self, Divergence};
@@ -16,10 +15,9 @@ use windlass_store::{LoadedRun, Store, StoredRecord as Stored};
 
 use crate::error::RunError;
 
-/// A run as its log says, for who looks at it and who goes on with it. Nobody may go on where it diverges.
+/// A run rebuilt from its log. A run that diverges must not continue.
 pub(crate) struct Recovered {
     pub(crate) loaded: LoadedRun,
-    /// The state it was left in.
     pub(crate) state: RunState,
     /// The first record for which the engine plans other effects.
     pub(crate) divergence: Option<Divergence>,
@@ -35,8 +33,8 @@ pub(crate) fn look(store: &Store, run: &RunId) -> Result<Recovered, RunError> {
 fn stored(store: &Store, run: &RunId) -> Result<LoadedRun, RunError> {
     let mut loaded = store.load(run)?;
     if let Some(snapshot) = &loaded.snapshot {
-        // A state says no version; the record after which it was kept does. Only records can be brought to
-        // this version, so the state of an older one is made again from all of them.
+        // A snapshot has no version; the record before it has one. Only records can be upgraded, so the state
+        // of an older version is rebuilt from all of them.
         let after = store.read_from(run, snapshot.seq, 1)?;
         if after.iter().any(|entry| stamp(&entry.body) != Some(RECORD_VERSION)) {
             loaded.tail = store.read_from(run, 1, usize::MAX)?;
@@ -46,7 +44,7 @@ fn stored(store: &Store, run: &RunId) -> Result<LoadedRun, RunError> {
     Ok(loaded)
 }
 
-/// The state a log leaves behind, and the first record for which the engine plans other effects.
+/// Returns the state after the last record, and the first record for which the engine plans other effects.
 pub(crate) fn follow(run: &RunId, loaded: &LoadedRun) -> Result<(RunState, Option<Divergence>), RunError> {
     let bad = |why: String| RunError::BadLog { run: run.clone(), why };
     let records: Result<Vec<(u64, Record)>, RunError> =
@@ -58,15 +56,15 @@ pub(crate) fn follow(run: &RunId, loaded: &LoadedRun) -> Result<(RunState, Optio
     });
     let records = records.iter().map(|(seq, record)| (*seq, record));
     let followed = engine::follow(run, kept.transpose()?, records);
-    let state = followed.state.ok_or_else(|| bad("it does not begin with a start".to_owned()))?;
+    let state = followed.state.ok_or_else(|| bad("its first record does not start a run".to_owned()))?;
     Ok((state, followed.divergence))
 }
 
-/// Reads a stored record, of this version or an older one. The one door: nobody else parses a record.
+/// Reads a stored record of this version or an older one. No other code parses records.
 pub(crate) fn read(run: &RunId, entry: &Stored) -> Result<Record, RunError> {
     let bad =
         |why: String| RunError::BadLog { run: run.clone(), why: format!("record {}: {why}", entry.seq) };
-    // Records begin with their version, so that one of today is parsed once.
+    // The version comes first in each record, so that a current record is parsed only once.
     if stamp(&entry.body) == Some(RECORD_VERSION) {
         return serde_json::from_slice(&entry.body).map_err(|error| bad(error.to_string()));
     }
@@ -80,7 +78,7 @@ pub(crate) fn read(run: &RunId, entry: &Stored) -> Result<Record, RunError> {
     serde_json::from_value(record).map_err(|error| bad(error.to_string()))
 }
 
-/// Returns the version that a record begins with, as all are written.
+/// Returns the version at the start of a record.
 fn stamp(body: &[u8]) -> Option<u32> {
     let rest = body.strip_prefix(br#"{"v":"#)?;
     let digits = rest.split(|byte| *byte == b',').next()?;
@@ -99,10 +97,10 @@ mod tests {
 
     #[test]
     fn a_record_of_another_version_is_named_as_such_whether_it_can_be_read_or_not() {
-        let reads = format!("and this windlass reads versions {OLDEST_VERSION} to {RECORD_VERSION}");
+        let reads = format!("this windlass reads versions {OLDEST_VERSION} to {RECORD_VERSION}");
         for (v, event) in [(1, r#""owner_changed""#), (1, r#"{"type":"owner_changed"}"#), (99, "7")] {
             let body = format!(r#"{{"v":{v},"at":5,"event":{event}}}"#);
-            assert_eq!(said(&body), format!("the log of run r is of version {v}, {reads}"));
+            assert_eq!(said(&body), format!("the log of run r has version {v}; {reads}"));
         }
     }
 

@@ -1,4 +1,4 @@
-//! Walks a plan with stubs: nothing is started, and nothing is written.
+//! Rehearses a plan with stubs: starts nothing and writes nothing.
 
 use std::path::Path;
 
@@ -15,30 +15,31 @@ use windlass_core::time::Moment;
 use crate::effect::{task_value, tasks_place};
 use crate::tasks::load;
 
-/// Walks a run with stubs, on the tasks of the file that it would take them from.
+/// Rehearses a run with stubs, using the tasks from its task file.
 pub fn rehearse(spec: &Spec) -> Rehearsal {
     let (tasks, left) = tasks_of(spec).unwrap_or((Vec::new(), Claim::AllDone));
     rehearsal::rehearse(spec, &tasks, &left)
 }
 
-/// What a task loop would find, in the order in which it would, and what after them; nothing where
-/// there is no file.
+/// Returns the tasks that a task loop would find, in order, and the result after the last one. Returns `None`
+/// without a task file.
 fn tasks_of(spec: &Spec) -> Option<(Vec<Value>, Claim)> {
     let (path, select) = loop_of(&spec.body)?;
     let (state, _) = engine::start(RunId::new("rehearsal"), spec.clone(), Moment(0));
-    // A path that depends on what a node gives is not known before.
+    // A path that depends on the output of a node is not known before the run.
     let path = path.and_then(|path| render(path, &engine::scope(&state)).ok());
     let path = path.filter(|path| !path.trim().is_empty());
     let place = tasks_place(Path::new(&spec.workspace), path.as_deref()).ok()?;
     let loaded = load(&place).ok()?;
     let (found, left) = in_order(loaded.document.tasks().tasks.clone());
-    // Which tasks are left out is not known before: what holds up one of them may hold up nobody.
+    // The condition cannot be evaluated before the run, so a blocked task may be one that the loop ignores.
     let left = if select.is_none() { left } else { Claim::AllDone };
-    // Without any the rehearsal has one of its own, which is wrong for a file that is done.
+    // An empty list would make the rehearsal invent a task, which is wrong for a file whose tasks are all
+    // done.
     Some((if found.is_empty() { vec![Value::Null] } else { found }, left))
 }
 
-/// The file of the first task loop, and what it selects; nothing where there is none.
+/// Returns the path and the condition of the first task loop.
 fn loop_of(body: &[Node]) -> Option<(Option<&Template>, Option<&Expression>)> {
     body.iter().find_map(|node| match &node.kind {
         NodeKind::TaskLoop(TaskLoopNode { path, select, .. }) => Some((path.as_ref(), select.as_ref())),
@@ -46,7 +47,7 @@ fn loop_of(body: &[Node]) -> Option<(Option<&Template>, Option<&Expression>)> {
     })
 }
 
-/// Each as it becomes ready, where all go well; and what is found after them.
+/// Returns the tasks in the order in which they become ready, if all succeed, and the result after them.
 fn in_order(mut tasks: Vec<Task>) -> (Vec<Value>, Claim) {
     recover(&mut tasks, |_| false);
     let attempts = Attempts::default();

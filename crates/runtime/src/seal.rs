@@ -1,9 +1,10 @@
-//! The seal of a request that waits in the inbox: it was put there by Windlass, after it looked who asks.
+//! Seals requests in the inbox, to show that Windlass put them there after it checked the sender.
 //!
-//! While a run has an owner, requests come over its socket and the owner looks at who sends them. A request to a
-//! run without an owner waits in the database, where nobody can look at its sender any more. So Windlass
-//! seals it with a key of the user's. A row that somebody wrote by hand has no seal. Whoever reads the key can
-//! make one: this is a lock on a door, not a wall (docs/design/0005).
+//! While a run has an owner, requests come through its socket and the owner checks who sends them. A request
+//! to a run without an owner waits in the database, where nobody can check its sender any more. So Windlass
+//! seals it with a key of the user. A row that somebody wrote by hand has no seal. But any process that can
+//! read the key can make a seal: this prevents accidents and shortcuts, not a determined attack
+//! (docs/design/0005).
 
 use std::fs::{File, OpenOptions};
 use std::hash::Hasher;
@@ -16,10 +17,10 @@ use windlass_core::id::{InboxId, RunId};
 
 use crate::inbox::InboxMessage;
 
-/// In the state folder.
+/// The key file, in the state folder.
 const FILE: &str = "inbox.key";
 
-/// A request in the inbox.
+/// A row of the inbox.
 #[derive(Debug, Serialize, Deserialize)]
 struct SealedRequest {
     seal: String,
@@ -27,19 +28,20 @@ struct SealedRequest {
     body: String,
 }
 
-/// The key of a user.
+/// The key of a state folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct InboxKey(u64, u64);
 
 impl InboxKey {
-    /// The key of this state folder; made where there is none.
+    /// Reads the key of a state folder, and creates it if it does not exist.
     pub(crate) fn of(state: &Path) -> io::Result<InboxKey> {
         let path = InboxKey::path(state);
         match read(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             key => return key,
         }
-        // Written beside and linked into place: of several who make one at once, one wins and none reads half.
+        // Written to a draft and linked into place: if several processes create a key, one wins and none
+        // reads half.
         let draft = state.join(format!("{FILE}.{}", crate::random::token()));
         let mut file = OpenOptions::new().create_new(true).write(true).mode(0o600).open(&draft)?;
         file.write_all(crate::random::token().as_bytes())?;
@@ -48,7 +50,7 @@ impl InboxKey {
         read(&path)
     }
 
-    /// The row of a message.
+    /// Seals a message into a row.
     pub(crate) fn seal(
         self,
         run: &RunId,
@@ -59,20 +61,20 @@ impl InboxKey {
         serde_json::to_vec(&SealedRequest { seal: self.sign(run, id, &body), body })
     }
 
-    /// The message of a row, where its seal is whole.
+    /// Returns the message of a row if its seal is valid.
     pub(crate) fn open(self, run: &RunId, id: &InboxId, row: &[u8]) -> Option<InboxMessage> {
         let row: SealedRequest = serde_json::from_slice(row).ok()?;
         let is_ours = row.seal == self.sign(run, id, &row.body);
         is_ours.then(|| serde_json::from_str(&row.body).ok()).flatten()
     }
 
-    /// What a row asks for that has the form of a sealed one, whoever sealed it.
+    /// Returns the message of a row that has the form of a sealed one, without checking the seal.
     pub(crate) fn read_unverified(row: &[u8]) -> Option<InboxMessage> {
         let row: SealedRequest = serde_json::from_slice(row).ok()?;
         serde_json::from_str(&row.body).ok()
     }
 
-    /// Where the key of a state folder is.
+    /// Returns the path of the key file.
     pub(crate) fn path(state: &Path) -> PathBuf {
         state.join(FILE)
     }
@@ -93,7 +95,7 @@ fn read(path: &PathBuf) -> io::Result<InboxKey> {
     File::open(path)?.take(64).read_to_string(&mut text)?;
     let half = |range| text.get(range).and_then(|part| u64::from_str_radix(part, 16).ok());
     let key = half(0..16).zip(half(16..32)).map(|(first, second)| InboxKey(first, second));
-    key.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "it holds no key; remove it"))
+    key.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "it contains no key; remove it"))
 }
 
 #[cfg(test)]

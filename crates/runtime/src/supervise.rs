@@ -1,7 +1,7 @@
 //! Supervises the tasks that perform effects.
 //!
-//! Each has the name of its effect. A panic in one, or in what it lets run beside the event loop, is a fact like
-//! any other: the owner is told that the effect broke. So every effect ends in a fact, or with its owner.
+//! A panic in a task, or in blocking work it waits for, becomes an event: it tells the owner that the effect
+//! broke. So every effect ends with an event, or with its owner.
 
 use std::any::Any;
 use std::future::poll_fn;
@@ -23,25 +23,25 @@ pub(crate) fn start(
 ) -> JoinHandle<()> {
     tokio::spawn(async move {
         if let Err(what) = caught(task).await {
-            // An owner that is gone finds the effect open when it comes back.
+            // If the owner is gone, the next one finds the effect unfinished.
             let _ = outbox.send(Ok(Event::EffectBroken { effect, what })).await;
         }
     })
 }
 
-/// Runs something that blocks beside the event loop. A panic in it is one of the task that waits for it.
+/// Runs blocking work on another thread. A panic there continues in the calling task.
 pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match tokio::task::spawn_blocking(work).await {
         Ok(value) => value,
         Err(error) => match error.try_into_panic() {
             Ok(panic) => resume_unwind(panic),
-            // The process ends, and with it whoever waits.
+            // Cancelled: the process is ending, and the caller with it.
             Err(_) => std::future::pending().await,
         },
     }
 }
 
-/// What a task gives, or what it said when it panicked.
+/// Runs a task and returns its result, or the message of its panic.
 async fn caught<T>(task: impl Future<Output = T> + Send) -> Result<T, String> {
     let mut task = Box::pin(task);
     poll_fn(move |context| match catch_unwind(AssertUnwindSafe(|| task.as_mut().poll(context))) {
@@ -51,11 +51,11 @@ async fn caught<T>(task: impl Future<Output = T> + Send) -> Result<T, String> {
     .await
 }
 
-/// What a panic says.
+/// Returns the message of a panic.
 fn words(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(ToString::to_string);
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-    text.unwrap_or_else(|| "it says nothing".to_owned())
+    text.unwrap_or_else(|| "no message".to_owned())
 }
 
 #[cfg(test)]

@@ -1,5 +1,4 @@
-//! What killed processes left half written where a run works: cleared when a run begins there, or is
-//! taken over.
+//! Removes the half-written files of killed processes when a run starts or is taken over.
 
 mod older;
 
@@ -13,8 +12,8 @@ use windlass_peers::files::{checkout, clear_dead};
 /// The folders of a workspace that Windlass writes to.
 const WRITTEN: [&str; 6] = [".", ".windlass", ".windlass/runs", ".windlass/workflows", ".claude", "research"];
 
-/// Removes the drafts of dead processes from the workspace of a run, those of its nodes, and its own
-/// folder.
+/// Removes the drafts of dead processes from the workspace of a run, the workspaces of its nodes, and the
+/// run's own folder.
 pub(crate) fn tidy(state: &RunState, run_dir: &Path) {
     let mut workspaces = BTreeSet::from([state.spec.workspace.as_str()]);
     let works = state.works();
@@ -28,7 +27,7 @@ pub(crate) fn tidy(state: &RunState, run_dir: &Path) {
     clear_dead(run_dir);
     for child in folders(run_dir) {
         clear_dead(&child);
-        // What lies deeper in a worktree is somebody's work.
+        // Files deeper in a worktree belong to people and agents.
         if child.file_name() != Some("worktrees".as_ref()) {
             folders(&child).iter().for_each(|folder| clear_dead(folder));
         }

@@ -1,7 +1,7 @@
-//! Looks back at runs, and begins one anew from a point of another.
+//! Forks runs: starts a new run at a point of another one.
 //!
-//! Deciding a log again, and where it can be forked, is `core::engine`'s; reading the log, and
-//! making what the new run needs in the folder, is here.
+//! `core::engine` decides a log again and finds the points where it can be forked. This module reads the log
+//! and prepares the folder for the new run.
 
 use std::path::{Path, PathBuf};
 
@@ -27,29 +27,28 @@ use crate::handle::{Handle, OwnedRun, OwnerStart, Ownership, TakenRun, pin_sim};
 use crate::owner::project;
 use crate::view::Family;
 
-/// A run that began with the log of another.
+/// A run that started with the log of another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fork {
-    /// Its id.
     pub run: RunId,
-    /// How much of the other's log it has.
+    /// The number of records it took from the other run.
     pub taken: usize,
-    /// How much the other had.
+    /// The number of records the other run had.
     pub of: usize,
 }
 
-/// What was said about what a fork does when something would wait for a person.
+/// The flags of a fork for requests that would wait for a person.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct WaitPolicy {
     /// `--on-permission`.
     pub on_permission: Option<OnPermission>,
     /// `--on-question`.
     pub on_question: Option<OnQuestion>,
-    /// A person watches it and can be asked.
+    /// A person watches the fork and can be asked.
     pub interactive: bool,
 }
 
-/// What no settings say.
+/// The policies that no settings file sets.
 #[derive(Debug, Clone, Copy)]
 struct FreeSettings {
     on_permission: bool,
@@ -57,8 +56,8 @@ struct FreeSettings {
 }
 
 impl WaitPolicy {
-    /// The policy of a fork. A person who watches it is asked where the other run did what is done when
-    /// nobody is there; what was ordered otherwise stays.
+    /// Returns the policy of a fork. Where the other run used the default for an absent person, a person who
+    /// watches the fork is asked instead. Policies from settings and flags stay.
     fn over(self, was: Policy, free: FreeSettings) -> Policy {
         let permission = match was.on_permission {
             OnPermission::Deny if self.interactive && free.on_permission => OnPermission::Ask,
@@ -75,69 +74,50 @@ impl WaitPolicy {
     }
 }
 
-/// Why a run cannot be forked.
+/// An error from forking a run.
 #[derive(Debug, thiserror::Error)]
 pub enum TravelError {
-    /// Reading, recording or starting failed.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// The workflow has no such node.
     #[error("run {run} has no node `{node}`")]
     NoSuchNode {
-        /// The run.
         run: RunId,
-        /// What was asked for.
         node: NodeId,
-        /// What was probably meant.
+        /// The node with the most similar name.
         near: Option<NodeId>,
-        /// Those there are.
+        /// All nodes of the workflow.
         nodes: Vec<NodeId>,
     },
-    /// Not at that place.
+    /// The run cannot be forked at that point.
     #[error("run {run} cannot be forked there: {why}")]
-    Fork {
-        /// The run.
-        run: RunId,
-        /// Why.
-        why: ForkError,
-    },
-    /// A folder it worked in is gone.
+    Fork { run: RunId, why: ForkError },
+    /// A folder that the fork needs is gone.
     #[error("the folder {} that run {run} worked in is gone", folder.display())]
-    NoFolder {
-        /// The run.
-        run: RunId,
-        /// The folder.
-        folder: PathBuf,
-    },
-    /// What was done so far stood in a tracker, and that cannot be had.
+    NoFolder { run: RunId, folder: PathBuf },
+    /// The tracker with the progress so far cannot be copied.
     #[error("the tracker of `{node}` cannot be copied: {why}")]
-    NoTracker {
-        /// The node.
-        node: NodeId,
-        /// Why.
-        why: String,
-    },
+    NoTracker { node: NodeId, why: String },
 }
 
-/// A log as a fork has it.
+/// The log of a fork, before it is stored.
 struct ForkedLog {
     state: RunState,
     records: Vec<Record>,
-    /// What is to be done now.
+    /// The effects to perform now.
     effects: Vec<Planned>,
-    /// What people are told of that.
+    /// The news of the last decision.
     news: Vec<News>,
-    /// How much is written.
+    /// The bytes written since the last snapshot.
     cadence: Cadence,
 }
 
 impl ForkedLog {
-    /// The record that is shown first of it.
+    /// Makes the record to show first.
     fn header(&self) -> Record {
-        // What ended just before the node began is the other run's to tell.
+        // Nodes and waits that ended just before the fork point belong to the other run.
         let is_past = |news: &&News| matches!(news, News::NodeFinished { .. } | News::WaitOver);
         let news: Vec<News> = self.news.iter().skip_while(is_past).cloned().collect();
-        // Without news it was told before which runs it started.
+        // Without news, the child runs were already shown.
         let begins =
             |planned: &&Planned| !news.is_empty() && matches!(planned.effect, Effect::StartRun { .. });
         let effects = self.state.bookkeeping.open.iter().filter(begins).cloned().collect();
@@ -147,8 +127,8 @@ impl ForkedLog {
 }
 
 impl Handle {
-    /// Begins a new run where a node of another began, and runs it in this process. `iteration`
-    /// is which time of the node is meant, from 1.
+    /// Starts a new run at the point where a node of another run started, and runs it in this process.
+    /// `iteration` selects one of several times the node ran, from 1.
     pub async fn fork(
         &self,
         from: &RunId,
@@ -167,7 +147,7 @@ impl Handle {
         Ok((fork, running))
     }
 
-    /// The same, left to a process in the background.
+    /// Forks a run like [`Handle::fork`] and starts a background process to run it.
     pub async fn fork_detached(
         &self,
         from: &RunId,
@@ -207,7 +187,7 @@ impl Handle {
         ))
     }
 
-    /// Refuses a log that the engine would decide otherwise: the facts in it would be answers to other questions.
+    /// Rejects a log that the engine would decide differently: its events would not fit the new decisions.
     fn follow(&self, from: &RunId, log: &[Record]) -> Result<(), RunError> {
         match engine::follow(from, None, (1..).zip(log)).divergence {
             None => Ok(()),
@@ -217,8 +197,8 @@ impl Handle {
         }
     }
 
-    /// The log of the new run: what came before the place, that it is a fork, and what made the
-    /// node begin once more.
+    /// Builds the log of the new run: the records before the fork point, a fork event, and the event that
+    /// starts the node again.
     fn draw(
         &self,
         run: &RunId,
@@ -256,7 +236,7 @@ impl Handle {
         }
         let news = course.decision.news.clone();
         if course.state.bookkeeping.paused {
-            // Whoever paused the other run did not pause this one.
+            // The pause was meant for the other run.
             course.tell(at, Event::GoOnAsked { inbox: None });
         }
         let effects = course.state.to_perform();
@@ -264,9 +244,9 @@ impl Handle {
         Ok(ForkedLog { state, records, effects, news, cadence })
     }
 
-    /// What a fork does otherwise than the other run did when something would wait for a person.
+    /// Returns the policy of the fork, if it differs from that of the other run.
     fn policy_of(&self, log: &[Record], place: usize, spec: &Spec, asks: WaitPolicy) -> Option<Policy> {
-        // The other may be a fork itself.
+        // The other run may be a fork itself.
         let forked = log.iter().take(place.max(1)).rev().find_map(|record| match &record.event {
             Event::Forked { policy, .. } => *policy,
             _ => None,
@@ -286,17 +266,17 @@ impl Handle {
         bodies.iter().for_each(|body| drawn.cadence.wrote(body.len()));
         let projection = project(&drawn.state, now().0);
         let lease = self.store.create_run(NewRun { id: run.clone(), projection, bodies })?;
-        // A fork begins now: what is uncommitted by now is not its change.
+        // A fork starts now, so files that are uncommitted now are not its changes.
         crate::changes::remember(&self.store.run_dir(run), Path::new(&drawn.state.spec.workspace));
         Ok(lease)
     }
 }
 
-/// A log that grows.
+/// A log that is being built.
 struct GrowingLog {
     state: RunState,
     records: Vec<Record>,
-    /// What followed from the last fact.
+    /// The decision about the last event.
     decision: Decision,
 }
 
@@ -307,7 +287,7 @@ impl GrowingLog {
     }
 }
 
-/// The place in the log at which the node began.
+/// Returns the index of the record at which the node started.
 fn place_of(
     run: &RunId,
     log: &[Record],
@@ -326,7 +306,7 @@ fn place_of(
     found.map_err(|why| TravelError::Fork { run: run.clone(), why })
 }
 
-/// Everything that is to go on has its folder still.
+/// Checks that the folder of every node in progress still exists.
 fn has_its_folders(from: &RunId, state: &RunState) -> Result<(), TravelError> {
     let works = state.works().into_iter().map(|work| work.workspace.clone());
     let effects = state.bookkeeping.open.iter().filter_map(|planned| match &planned.effect {
@@ -343,7 +323,7 @@ fn has_its_folders(from: &RunId, state: &RunState) -> Result<(), TravelError> {
     }
 }
 
-/// Copies the trackers of sessions that go on. One that only begins makes its own.
+/// Copies the trackers of sessions in progress. A session that only starts creates its own.
 fn bring_trackers(from: &RunId, log: &[Record], state: &RunState) -> Result<(), TravelError> {
     let Some(old) = engine::fold(from.clone(), log) else { return Ok(()) };
     for work in state.works().into_iter().filter(|work| work.phase != SessionPhase::Preparing) {
@@ -389,8 +369,8 @@ fn copy_tracker(
     Ok(())
 }
 
-/// A tracker's body without the marks that it is done or blocked: at the point of the fork the
-/// loop was neither, and they would end the new one after its first turn.
+/// Removes the completion and blocked markers from the body of a tracker. At the fork point the loop was
+/// neither complete nor blocked, and the markers would end the new loop after its first turn.
 fn without_ends(body: &str, rules: &LoopRules) -> String {
     let blocked = rules.blocked_marker.as_deref().unwrap_or(Markers::DEFAULT_BLOCKED);
     let markers = Markers { complete: rules.marker.as_deref(), blocked, how: rules.marker_match };

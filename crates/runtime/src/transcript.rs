@@ -1,6 +1,6 @@
-//! What the agent said and did in one turn, read from its file piece by piece as it is asked for.
+//! Reads the events of one turn from the agent's output file, in pieces.
 //!
-//! A transcript may be larger than memory: no more than one piece of it is held.
+//! A transcript may be larger than memory, so at most one piece is in memory.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -12,32 +12,32 @@ use windlass_core::agent::AgentEvent;
 use windlass_peers::agent::{AgentLines, Dialect};
 use windlass_peers::tail::{Chunk, Tail};
 
-/// How far a transcript was given out.
+/// A position in a transcript, between two events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TranscriptPlace {
-    /// The end of the last line of which everything was given out, in bytes.
+    /// The end of the last line whose events were all returned, in bytes.
     pub offset: u64,
-    /// How many events of the line after it were given out.
+    /// The number of events already returned from the line after it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub taken: u64,
 }
 
-/// A transcript as far as it was read.
+/// A reader of one transcript.
 #[derive(Debug)]
 pub struct TranscriptReader {
     path: PathBuf,
     tail: Tail,
     dialect: Arc<dyn Dialect>,
     lines: AgentLines,
-    /// What was read and not given out.
+    /// Events that were read and not yet returned.
     ready: VecDeque<TranscriptItem>,
     place: TranscriptPlace,
-    /// The end of the last whole line that was read.
+    /// The end of the last complete line that was read.
     whole_to: u64,
     buffer: Vec<u8>,
 }
 
-/// An event, and how far the transcript is given out with it.
+/// An event, and the position after it.
 #[derive(Debug)]
 struct TranscriptItem {
     event: AgentEvent,
@@ -45,8 +45,8 @@ struct TranscriptItem {
 }
 
 impl TranscriptReader {
-    /// Opens a transcript after what was given out before. It is read from its beginning: a dialect may
-    /// need earlier lines to understand later ones.
+    /// Opens a transcript and skips the events before `place`. Reads the file from its start, because a
+    /// dialect may need earlier lines to understand later ones.
     pub(crate) fn open(path: &Path, dialect: Arc<dyn Dialect>, place: TranscriptPlace) -> TranscriptReader {
         TranscriptReader::read_from(path, Tail::new(path, 0), dialect, place)
     }
@@ -62,22 +62,22 @@ impl TranscriptReader {
         TranscriptReader { path, tail, lines, dialect, ready, place, whole_to: 0, buffer }
     }
 
-    /// Returns how far it was given out.
+    /// Returns the position after the last returned event.
     pub fn place(&self) -> TranscriptPlace {
         self.place
     }
 
-    /// Returns how many bytes of the file were not given out.
+    /// Returns the number of bytes of the file that were not returned yet.
     pub(crate) fn behind(&self) -> u64 {
         let size = std::fs::metadata(&self.path).map_or(0, |meta| meta.len());
         size.saturating_sub(self.place.offset)
     }
 
-    /// The next event; none when there is none yet.
+    /// Returns the next event, or `None` if there is none yet.
     pub fn next_event(&mut self) -> Option<AgentEvent> {
         let event = self.next_whole();
         if event.is_none() && self.tail.has_long_line() {
-            // It is in the file: until it is whole it need not be in memory, too.
+            // The file keeps the incomplete line, so memory need not.
             self.tail = Tail::new(&self.path, self.whole_to);
         }
         event
@@ -88,8 +88,8 @@ impl TranscriptReader {
         self.give_out()
     }
 
-    /// The same of one whose turn is over: a last line needs no end, and lines that could not be
-    /// read are counted.
+    /// Returns the next event of a finished turn. The last line may lack its line end, and unreadable lines
+    /// are counted.
     pub fn next_or_end(&mut self) -> Option<AgentEvent> {
         if let Some(event) = self.next_whole() {
             return Some(event);
@@ -100,7 +100,7 @@ impl TranscriptReader {
         if self.ready.is_empty() {
             let mut events = Vec::new();
             self.lines.end(&mut events);
-            // As if they were a line behind the last one.
+            // Gives the final events a position after the last line.
             self.add(events, self.tail.read_to(), self.tail.read_to().saturating_add(1));
         }
         self.give_out()
@@ -112,7 +112,7 @@ impl TranscriptReader {
         Some(spoken.event)
     }
 
-    /// Looks at what comes next, in at most so many bytes, and gives nothing out.
+    /// Shows the next events to `see`, from at most `most` bytes, without returning them.
     pub fn look_ahead(&self, most: u64, mut see: impl FnMut(&AgentEvent) -> ControlFlow<()>) {
         if self.ready.iter().any(|spoken| see(&spoken.event).is_break()) {
             return;
@@ -127,8 +127,7 @@ impl TranscriptReader {
         }
     }
 
-    /// Reads a piece. `false` when there is nothing more now. A file that cannot be read has said
-    /// all it will.
+    /// Reads one piece. Returns false if there is nothing more now, or if the file cannot be read.
     fn read_on(&mut self) -> bool {
         let Ok(chunk) = self.tail.next_lines(&mut self.buffer) else { return false };
         let has_more = chunk.is_some() || !self.tail.is_at_end();
@@ -138,7 +137,7 @@ impl TranscriptReader {
         has_more
     }
 
-    /// Reads line by line, so that the place of each event is known.
+    /// Reads line by line, so that each event gets its position.
     fn take(&mut self, chunk: &Chunk) {
         self.whole_to = chunk.offset;
         let mut start = chunk.offset.saturating_sub(chunk.bytes.len() as u64);
@@ -158,7 +157,7 @@ impl TranscriptReader {
         }
     }
 
-    /// Keeps the events of a line that were not given out before.
+    /// Queues the events of a line that were not returned before.
     fn add(&mut self, events: Vec<AgentEvent>, start: u64, end: u64) {
         let last = events.len() as u64;
         for (event, number) in events.into_iter().zip(1..) {

@@ -1,51 +1,45 @@
-//! What a person has to mend before anything runs.
+//! Errors that a person must fix before anything runs.
 //!
-//! The parts stay values, with file and place, up to the face: a web page can point into the file.
+//! The parts stay values with file and position up to the face, so that a web page can point into the file.
 
 use std::fmt;
 
 use windlass_forms::diagnostic::Diagnostic;
 
-/// What kind of mistake it is; faces turn it into an exit code.
+/// The kind of an error. Faces turn it into an exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UserErrorKind {
-    /// The command line.
+    /// The command line is wrong.
     Usage,
-    /// A file, a setting, a workflow.
+    /// A file, a setting or a workflow is wrong.
     Configuration,
-    /// The agent CLI is missing or cannot do it.
+    /// The agent CLI is missing or lacks a feature.
     Agent,
-    /// A rule forbids it.
+    /// A rule forbids the action.
     Refused,
 }
 
-/// Mistakes of one kind, where they are, and what to do.
+/// One or more errors of one kind, with their positions and a hint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserError {
-    /// Their kind.
     pub class: UserErrorKind,
-    /// Each of them; there is at least one.
+    /// The single errors; at least one.
     pub parts: Vec<ProblemPart>,
-    /// What to do about all of it.
+    /// A hint for all parts together.
     pub hint: Option<String>,
 }
 
-/// One thing that is wrong, or odd.
+/// A single error or warning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProblemPart {
-    /// Something that is in no file.
-    Plain {
-        /// What it is.
-        text: String,
-        /// What to do about it.
-        hint: Option<String>,
-    },
-    /// Something in a file, with its place.
+    /// A message that belongs to no file.
+    Plain { text: String, hint: Option<String> },
+    /// A message about a position in a file.
     InFile(Box<Diagnostic>),
 }
 
 impl ProblemPart {
-    /// Returns the diagnostic, where it is one.
+    /// Returns the diagnostic, if the part has one.
     pub fn diagnostic(&self) -> Option<&Diagnostic> {
         match self {
             ProblemPart::Plain { .. } => None,
@@ -75,7 +69,7 @@ impl From<Diagnostic> for ProblemPart {
     }
 }
 
-/// Without the word `error` or `warning`.
+/// Omits the word `error` or `warning`.
 impl fmt::Display for ProblemPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -87,28 +81,28 @@ impl fmt::Display for ProblemPart {
 }
 
 impl UserError {
-    /// A mistake without a hint.
+    /// Makes an error without a hint.
     pub fn new(class: UserErrorKind, text: impl Into<String>) -> UserError {
         UserError { class, parts: vec![text.into().into()], hint: None }
     }
 
-    /// Says what to do.
+    /// Sets the hint.
     pub fn hint(self, hint: impl Into<String>) -> UserError {
         UserError { hint: Some(hint.into()), ..self }
     }
 
-    /// Puts other mistakes before these. The hint stays the one of this problem.
+    /// Puts other parts before these. The hint stays that of this error.
     pub(crate) fn after(self, parts: Vec<ProblemPart>) -> UserError {
         UserError { parts: [parts, self.parts].concat(), ..self }
     }
 
-    /// Several mistakes of one kind as one; none where there are none.
+    /// Joins several errors of one kind into one. Returns `None` for an empty list.
     pub(crate) fn all(mut problems: Vec<UserError>) -> Option<UserError> {
         let last = problems.pop()?;
         Some(last.after(problems.into_iter().flat_map(UserError::into_parts).collect()))
     }
 
-    /// A mistake in a file, from the diagnostics that are errors.
+    /// Makes an error from the diagnostics of severity error, if there are any.
     pub(crate) fn of(diagnostics: &[Diagnostic]) -> Option<UserError> {
         let errors = diagnostics.iter().filter(|diagnostic| diagnostic.is_error());
         let parts: Vec<ProblemPart> = errors.cloned().map(ProblemPart::from).collect();
@@ -116,7 +110,7 @@ impl UserError {
         (!problem.parts.is_empty()).then_some(problem)
     }
 
-    /// Gives the parts, the last one with what to do about all.
+    /// Returns the parts, with the common hint on the last one.
     fn into_parts(self) -> Vec<ProblemPart> {
         let (mut parts, mut hint) = (self.parts, self.hint);
         let last = parts.pop().map(|last| last.or_hint(hint.take()));
@@ -124,7 +118,7 @@ impl UserError {
         parts
     }
 
-    /// Returns what and where, without what to do about all of it. Diagnostics are separated by blank lines.
+    /// Returns the messages with their positions, without the common hint. Blank lines separate diagnostics.
     pub fn text(&self) -> String {
         let mut text = String::new();
         let mut before: Option<&ProblemPart> = None;

@@ -1,7 +1,7 @@
-//! Runs by their folders alone: for when the log cannot be read, or does not know them.
+//! Finds and ends runs by their folders, when the log cannot be read or does not have them.
 //!
-//! What lives of a run holds the locks in its folder, and its owner listens on its socket. Neither needs the
-//! log.
+//! The live processes of a run hold the locks in its folder, and its owner listens on its socket. Neither
+//! needs the log.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -19,13 +19,13 @@ use crate::handle::{LiveChild, OwnerProcess, StrayRun};
 use crate::home::Home;
 use crate::inbox::{InboxMessage, SocketRequest};
 
-/// How long an owner may take to end its agents and itself.
+/// The time that an owner may take to end its agents and itself.
 const PATIENCE: Duration = Duration::from_secs(30);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// The most of a launch file that is read.
+/// The limit for reading a launch file.
 const LAUNCH_MAX: u64 = 16 << 20;
 
-/// The runs of which something lives.
+/// Returns the runs that have a live process.
 pub fn alive(home: &Home) -> Vec<StrayRun> {
     let entries = std::fs::read_dir(home.state.join("runs")).into_iter().flatten().flatten();
     let runs = entries.filter_map(|entry| entry.file_name().into_string().ok()).map(RunId::new);
@@ -35,12 +35,12 @@ pub fn alive(home: &Home) -> Vec<StrayRun> {
     found
 }
 
-/// The one run of which something lives and whose name begins so.
+/// Returns the live run whose id starts with `prefix`, if there is exactly one.
 pub fn find(home: &Home, prefix: &str) -> Option<StrayRun> {
     one_of(alive(home), prefix)
 }
 
-/// The one folder whose name is or begins so.
+/// Returns the run with this exact id, or else the only run whose id starts with it.
 pub(crate) fn one_of(mut found: Vec<StrayRun>, prefix: &str) -> Option<StrayRun> {
     found.retain(|stray| stray.run.as_str().starts_with(prefix));
     let exact = found.iter().position(|stray| stray.run.as_str() == prefix);
@@ -51,7 +51,7 @@ pub(crate) fn one_of(mut found: Vec<StrayRun>, prefix: &str) -> Option<StrayRun>
     }
 }
 
-/// What is left of logs that somebody emptied or deleted: kept under other names.
+/// Returns the saved remains of logs that somebody emptied or deleted.
 pub fn kept_aside(home: &Home) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(&home.state).into_iter().flatten().flatten().map(|entry| entry.path());
     let name = |path: &PathBuf| path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
@@ -62,8 +62,8 @@ pub fn kept_aside(home: &Home) -> Vec<PathBuf> {
     kept
 }
 
-/// Ends a run: asks its owner where it has one, and then ends what still lives. Nothing is deleted or
-/// recorded. Says who still owns it.
+/// Ends a run: asks its owner, if any, and then ends every process that is still alive. Deletes and records
+/// nothing. Returns the owner if it is still there.
 pub fn end(home: &Home, run: &RunId) -> Result<(EndedChildren, Option<OwnerProcess>), RunError> {
     let dir = home.state.join("runs").join(run.as_str());
     let before = children_of(&dir).len();
@@ -82,7 +82,8 @@ pub fn end(home: &Home, run: &RunId) -> Result<(EndedChildren, Option<OwnerProce
     Ok((ended, owner_process(&dir)))
 }
 
-/// Whether anybody listens does not matter: what lives is ended in any case. But who may not ask is refused.
+/// Asks the owner to end the run. A missing reply is no error, because `end` kills the processes anyway; a
+/// refusal is.
 fn ask_to_end(home: &Home, run: &RunId) -> Result<(), RunError> {
     let asked = SocketRequest { id: InboxId::new(crate::random::token()), message: InboxMessage::Cancel };
     let payload = serde_json::to_string(&asked).map_err(RunError::Encode)?;
@@ -93,7 +94,7 @@ fn ask_to_end(home: &Home, run: &RunId) -> Result<(), RunError> {
     }
 }
 
-/// The process that owns the run of a folder, where one does.
+/// Returns the process that owns the run of a folder, if any.
 pub(crate) fn owner_process(dir: &Path) -> Option<OwnerProcess> {
     owner_of(dir).map(|pid| OwnerProcess { pid, is_stopped: is_stopped(pid) })
 }
@@ -104,7 +105,7 @@ fn look(home: &Home, run: RunId) -> StrayRun {
     StrayRun { run, dir, owner, living }
 }
 
-/// What lives of a run.
+/// Returns the live children of a run.
 pub(crate) fn children_of(run_dir: &Path) -> Vec<LiveChild> {
     let living = |dir: PathBuf| {
         let ChildState::Running { host_pid } = child_state(&dir) else { return None };

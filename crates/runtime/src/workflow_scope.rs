@@ -1,6 +1,6 @@
-//! Where Windlass puts a file that a person asked for: a copy of an entity, a first document.
+//! Writes a file that a person asked for: a copy of an entity or a new workflow document.
 //!
-//! Never over another file, and in a project never through a link that leads out of it.
+//! Never overwrites a file, and in a project never follows a link out of it.
 
 use std::path::{Path, PathBuf};
 
@@ -9,12 +9,12 @@ use windlass_peers::files::{FileMode, checkout};
 use crate::home::Home;
 use crate::user_error::{UserError, UserErrorKind};
 
-/// Whose it is.
+/// The place of a new file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkflowScope {
-    /// The repository's.
+    /// The `.windlass` folder of the repository.
     Project,
-    /// The user's own.
+    /// The configuration folder of the user.
     User,
 }
 
@@ -22,7 +22,7 @@ fn project(cwd: &Path) -> &Path {
     cwd.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(cwd)
 }
 
-/// The folder of a shelf.
+/// Returns the folder of a scope.
 pub(crate) fn base(home: &Home, cwd: &Path, shelf: WorkflowScope) -> PathBuf {
     match shelf {
         WorkflowScope::User => home.config.clone(),
@@ -30,7 +30,7 @@ pub(crate) fn base(home: &Home, cwd: &Path, shelf: WorkflowScope) -> PathBuf {
     }
 }
 
-/// Puts a new file onto a shelf, at a path below it, and says where that is.
+/// Creates a file at a path below the folder of a scope, and returns the full path.
 pub(crate) fn put(
     home: &Home,
     cwd: &Path,

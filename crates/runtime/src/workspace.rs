@@ -1,7 +1,7 @@
-//! Whether the folder of a run is there, and is the one it began in.
+//! Checks that the folder of a run exists, and that it is the one in which the run started.
 //!
-//! Somebody may move it for a moment, or put an empty folder or another repository in its place. What is
-//! found there then says nothing about the work of the run.
+//! Somebody may move the folder for a moment, or put an empty folder or another repository in its place.
+//! Results found there would say nothing about the work of the run.
 
 use std::fmt;
 use std::os::unix::fs::MetadataExt;
@@ -12,10 +12,9 @@ use windlass_peers::git::{self, EMPTY_TREE};
 
 use crate::changes;
 
-/// Why the folder of a run cannot be used.
+/// The reason why the folder of a run cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Absence {
-    /// It is not there.
     Missing,
     /// A folder without a repository is in its place.
     NoRepository,
@@ -28,39 +27,39 @@ impl fmt::Display for Absence {
         f.write_str(match self {
             Absence::Missing => "is missing",
             Absence::NoRepository => {
-                "is missing: another folder is in its place, without the repository that the run began in"
+                "is missing: another folder is in its place, without the repository in which the run started"
             }
             Absence::OtherRepository => {
-                "is missing: another folder is in its place, without the commit that the run began on"
+                "is missing: another folder is in its place, without the commit on which the run started"
             }
         })
     }
 }
 
-/// How closely it is looked.
+/// The thoroughness of a folder check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FolderCheck {
-    /// Without asking git: for lists.
+    /// Does not call git. For lists.
     Brief,
-    /// Whether the repository has the commit that the run began on.
+    /// Also checks that the repository has the commit on which the run started.
     Close,
 }
 
-/// Why the folder of a run cannot be used; `None` where it can.
+/// Returns the reason why the folder of a run cannot be used, or `None` if it can.
 pub(crate) fn absence(state: &RunState, run_dir: &Path, look: FolderCheck) -> Option<Absence> {
     RunFolder::default().absence(state, run_dir, look)
 }
 
-/// The folder of a run, and as what it was last found to be the right one.
+/// The folder of a run, with the result of the last check.
 #[derive(Debug, Default)]
 pub(crate) struct RunFolder {
     right: Option<(u64, u64)>,
-    /// The commit the run began on, once it was looked for.
+    /// The commit on which the run started, once it was read.
     base: Option<Option<String>>,
 }
 
 impl RunFolder {
-    /// The folder of a run that begins: the one that is there.
+    /// Accepts the current folder for a run that starts now.
     pub(crate) fn now(workspace: &Path) -> RunFolder {
         RunFolder { right: identity(workspace), base: None }
     }
@@ -71,7 +70,8 @@ impl RunFolder {
         let base = self
             .base
             .get_or_insert_with(|| changes::base(run_dir).or_else(|| state.bookkeeping.base.clone()));
-        // Outside of a repository there is nothing to know it by. What the run put there is as good.
+        // Without a repository, nothing identifies the folder. The tracker of the run identifies it as well
+        // as a commit.
         let base = base.as_deref().filter(|_| !tracks(workspace, state))?;
         if dot_git(workspace).is_none() {
             return Some(Absence::NoRepository);
@@ -87,13 +87,13 @@ impl RunFolder {
     }
 }
 
-/// What tells a folder from every other one.
+/// Returns the device and inode of a folder, which identify it.
 fn identity(folder: &Path) -> Option<(u64, u64)> {
     let meta = folder.metadata().ok().filter(std::fs::Metadata::is_dir)?;
     Some((meta.dev(), meta.ino()))
 }
 
-/// Whether the run keeps its tracker there.
+/// Returns true if the folder has the tracker of the run.
 fn tracks(workspace: &Path, state: &RunState) -> bool {
     workspace.join(".windlass/runs").join(state.run.as_str()).is_dir()
 }

@@ -1,19 +1,19 @@
-//! When a snapshot of a run's state is worth writing.
+//! Decides when to write a snapshot of a run's state.
 //!
-//! Pure: counts bytes. Making the snapshot is left to the engine, keeping it to `log.rs`.
+//! Pure: it only counts bytes. The engine creates the snapshot and `log.rs` stores it.
 
 use crate::log::LoadedRun;
 
-/// A tail shorter than this is read faster than anything could be saved.
+/// Below this length, reading the tail costs less than a snapshot saves.
 const SHORT_TAIL: u64 = 64 * 1024;
 
-/// The log must have grown by this many times the size of a snapshot before one is written.
-/// Snapshots then add at most an eighth to what is written, and loading reads at most nine
-/// times the state. A state that grows as fast as its log is never copied: replaying the log
-/// reads no more bytes than that copy would have.
+/// Growth of the log, as a multiple of the snapshot's size, before the next snapshot. Snapshots then add
+/// at most an eighth to the bytes written, and loading reads at most nine times the state. A state that
+/// grows as fast as its log is never copied: replaying the log reads no more bytes than that copy would
+/// have.
 const GROWTH: u64 = 8;
 
-/// Counts what a run wrote since its last snapshot.
+/// A count of the bytes that a run wrote since its last snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cadence {
     since: u64,
@@ -21,30 +21,30 @@ pub struct Cadence {
 }
 
 impl Cadence {
-    /// The count of a run that has written nothing yet.
+    /// Starts the count of a run that has written nothing yet.
     pub fn new() -> Cadence {
         Cadence { since: 0, due_at: SHORT_TAIL }
     }
 
-    /// The count where the last owner of a run left it.
+    /// Continues the count where the last owner of a run left it.
     pub fn of(loaded: &LoadedRun) -> Cadence {
         let snapshot = loaded.snapshot.as_ref().map_or(0, |record| record.body.len() as u64);
         let since = loaded.tail.iter().map(|record| record.body.len() as u64).sum();
         Cadence { since, due_at: due_after(snapshot) }
     }
 
-    /// Counts bodies that were appended.
+    /// Counts appended bodies.
     pub fn wrote(&mut self, bytes: usize) {
         self.since = self.since.saturating_add(bytes as u64);
     }
 
-    /// Whether it is time to make a snapshot and [offer](Self::offer) it.
+    /// Decides whether it is time to create a snapshot and [offer](Self::offer) it.
     pub fn is_due(&self) -> bool {
         self.since >= self.due_at
     }
 
-    /// Whether a snapshot of this size is to be kept. If not, it becomes due again when the log
-    /// has grown enough for one of that size.
+    /// Decides whether to store a snapshot of this size. If not, the next one is due when the log has
+    /// grown enough for that size.
     pub fn offer(&mut self, size: usize) -> bool {
         self.due_at = due_after(size as u64);
         if !self.is_due() {

@@ -1,7 +1,7 @@
-//! What can go wrong with the database itself, sorted by what a person can do about it.
+//! Errors of the database itself, sorted by what a person can do about them.
 //!
-//! Refusals of one request (stale, fenced, held) are in the file of that request; what can go
-//! wrong while opening is in `open.rs`.
+//! Refusals of a single request (stale, fenced, held) are defined in the file of that request. Errors
+//! while opening are in `open.rs`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,39 +11,31 @@ use windlass_core::id::RunId;
 
 use crate::witness::LostFile;
 
-/// The database could not do what it was asked. Nothing of the request was kept.
+/// A database failure. The store kept nothing of the request.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum StoreError {
-    /// No room for the change.
-    #[error("no space is left where the state folder is")]
+    #[error("no space is left on the disk of the state folder")]
     DiskFull,
-    /// The file is damaged.
     #[error("the database is damaged: {detail}")]
     Corrupt {
-        /// In SQLite's words.
+        /// SQLite's message.
         detail: String,
     },
-    /// Another process wrote for too long.
     #[error("another process kept the database locked for too long")]
     Busy,
-    /// The file or its folder may not be written.
-    #[error("the database may not be written: {detail}")]
+    #[error("the database cannot be written: {detail}")]
     ReadOnly {
-        /// In SQLite's words.
+        /// SQLite's message.
         detail: String,
     },
-    /// A file of the database is not the one that was opened. Nobody reads what is written to that one.
+    /// A file of the database is no longer the one that was opened. Nobody reads what this process
+    /// writes to it.
     #[error("somebody {how} {} while it was in use", path.display())]
-    Lost {
-        /// The file.
-        path: PathBuf,
-        /// What became of it.
-        how: LostFile,
-    },
-    /// The writer is gone, because the store was closed or its thread died.
+    Lost { path: PathBuf, how: LostFile },
+    /// The store was closed, or its writer died.
     #[error("the store is closed")]
     Closed,
-    /// Anything else SQLite reports.
+    /// Any other error that SQLite reports.
     #[error("the database refused the request")]
     Other(#[source] Arc<rusqlite::Error>),
 }
@@ -64,8 +56,8 @@ impl From<rusqlite::Error> for StoreError {
 }
 
 impl StoreError {
-    /// Names a full disk where SQLite only saw an I/O error: it does so when the shared memory
-    /// file cannot grow.
+    /// Recognises a full disk where SQLite only saw an I/O error, as it does when the shared memory file
+    /// cannot grow.
     pub(crate) fn on_disk_of(self, dir: &Path) -> StoreError {
         match self {
             StoreError::Other(error) if is_io(&error) && has_no_space(dir) => StoreError::DiskFull,
@@ -78,21 +70,16 @@ fn is_io(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure)
 }
 
-/// Less than one shared-memory region of SQLite is left.
+/// Decides whether the disk has less space than one shared-memory region of SQLite needs.
 fn has_no_space(dir: &Path) -> bool {
     rustix::fs::statvfs(dir).is_ok_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) < 32 * 1024)
 }
 
-/// Why something could not be read.
+/// An error from reading the store.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// There is no such run.
     #[error("no run is named `{run}`")]
-    UnknownRun {
-        /// The name asked for.
-        run: RunId,
-    },
-    /// The database itself.
+    UnknownRun { run: RunId },
     #[error(transparent)]
     Fault(#[from] StoreError),
 }

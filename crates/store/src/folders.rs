@@ -1,7 +1,7 @@
-//! The folders of runs, and the kernel lock in each that says who owns the run.
+//! The folders of runs, and the kernel lock in each that marks the owner.
 //!
-//! Knows no database: whatever keeps the log, a run has a folder on the machine that it runs on, and at most one
-//! living owner there. The epoch that fences off former owners is `lease.rs`.
+//! Needs no database: a run always has a folder on the machine it runs on, and at most one live owner
+//! there. The epoch that fences off former owners is in `lease.rs`.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -15,19 +15,18 @@ use windlass_core::id::RunId;
 
 use crate::presence::try_lock;
 
-/// The lock in the folder of a run.
 const LOCK: &str = "owner.lock";
-/// How long to try: whoever only looks holds the lock for an instant.
+/// Time to retry: a process that only checks the lock holds it for an instant.
 const PATIENCE: Duration = Duration::from_millis(200);
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// The folders of all runs of a state folder.
+/// The folders of all runs in a state folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunFolders {
     runs: PathBuf,
 }
 
-/// The kernel lock of a run. Dropping it, or dying, gives it back.
+/// The kernel lock of a run. It is released when dropped or when the process dies.
 #[derive(Debug)]
 pub struct RunLock {
     file: File,
@@ -35,61 +34,54 @@ pub struct RunLock {
 
 impl Drop for RunLock {
     fn drop(&mut self) {
-        // Said aloud, because a child that is just being started still shares the open file.
+        // Unlocked explicitly, because a child process that is just starting still shares the open file.
         let _ = flock(&self.file, FlockOperation::Unlock);
     }
 }
 
-/// Why the lock of a run was not given.
+/// An error from locking a run.
 #[derive(Debug, thiserror::Error)]
 pub enum RunLockError {
-    /// Someone else has it.
     #[error("another process holds the lock of run `{run}`")]
     Held {
-        /// The run.
         run: RunId,
-        /// The owner, if it could be read.
+        /// The process id of the owner, if the lock file was readable.
         pid: Option<u32>,
     },
-    /// It could not be made or locked.
-    #[error("the lock {} cannot be taken", path.display())]
-    Io {
-        /// The lock file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    /// The lock file could not be created or locked.
+    #[error("cannot take the lock {}", path.display())]
+    Io { path: PathBuf, source: io::Error },
 }
 
 impl RunFolders {
-    /// Names the folders below a state folder. Makes nothing.
+    /// Locates the folders below a state folder. Creates nothing.
     pub fn below(state: &Path) -> RunFolders {
         RunFolders { runs: state.join("runs") }
     }
 
-    /// The folder of all those folders.
+    /// Returns the folder that contains the folders of all runs.
     pub fn all(&self) -> &Path {
         &self.runs
     }
 
-    /// The folder of a run. Making it is left to the caller, except that a lock does.
+    /// Returns the folder of a run. Only [`lock`](Self::lock) creates it; otherwise the caller does.
     ///
-    /// Whatever the id says, the folder lies directly below `runs`.
+    /// The folder is always directly below `runs`, whatever the id contains.
     pub fn of(&self, run: &RunId) -> PathBuf {
         self.runs.join(folder_name(run))
     }
 
-    /// Whether a living process owns the run.
+    /// Decides whether a live process owns the run.
     pub fn is_owned(&self, run: &RunId) -> bool {
         is_locked(&self.of(run).join(LOCK))
     }
 
-    /// Returns the living process that owns the run, where it can be read.
+    /// Returns the process id of the run's live owner, if it is readable.
     pub fn owner(&self, run: &RunId) -> Option<u32> {
         owner_of(&self.of(run))
     }
 
-    /// Takes the lock of a run and writes into it who has it.
+    /// Locks a run and writes this process's id into the lock file.
     pub fn lock(&self, run: &RunId) -> Result<RunLock, RunLockError> {
         let dir = self.of(run);
         let path = dir.join(LOCK);
@@ -100,7 +92,7 @@ impl RunFolders {
     }
 }
 
-/// Returns the living process that owns the run of a folder, where it can be read.
+/// Returns the process id of the live owner of the run in this folder, if it is readable.
 pub fn owner_of(run_dir: &Path) -> Option<u32> {
     let path = run_dir.join(LOCK);
     is_locked(&path).then(|| read_pid(&path)).flatten()
@@ -147,7 +139,7 @@ fn read_pid(path: &Path) -> Option<u32> {
     text.trim().parse().ok()
 }
 
-/// Whether the id can be the name of a folder as it is.
+/// Decides whether the id can be used as a folder name unchanged.
 pub(crate) fn is_plain(run: &RunId) -> bool {
     !run.as_str().is_empty() && run.as_str().len() <= 128 && folder_name(run) == run.as_str()
 }

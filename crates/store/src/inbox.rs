@@ -1,6 +1,7 @@
-//! What other processes ask of a run: rows that its owner takes in the order they came.
+//! Requests that other processes send to a run. The owner takes them in the order of arrival.
 //!
-//! Taking is part of the append that answers (`log.rs`). Waking the owner is left to its socket.
+//! Taking a request is part of the append that answers it (`log.rs`). The owner's socket wakes the
+//! owner.
 
 use rusqlite::{Connection, params};
 use windlass_core::id::{InboxId, RunId};
@@ -11,34 +12,28 @@ use crate::projection;
 use crate::store::Store;
 use crate::writer::{Durability, refusal};
 
-/// A request that waits.
+/// A pending request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InboxRequest {
-    /// Named by whoever sent it.
+    /// The id that the sender chose.
     pub id: InboxId,
-    /// What was sent.
     pub body: Vec<u8>,
 }
 
-/// What became of a request that was put.
+/// The result of putting a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PutResult {
-    /// It waits now.
+    /// The request is now pending.
     Fresh,
-    /// The same id was put before; nothing changed, even if it was taken since.
+    /// The same id was put before. Nothing changed, even if the owner has taken it since.
     Known,
 }
 
-/// Why a request was not kept.
+/// An error from putting or discarding a request.
 #[derive(Debug, thiserror::Error)]
 pub enum InboxError {
-    /// There is no such run.
     #[error("no run is named `{run}`")]
-    UnknownRun {
-        /// The name given.
-        run: RunId,
-    },
-    /// The database itself.
+    UnknownRun { run: RunId },
     #[error(transparent)]
     Fault(#[from] StoreError),
 }
@@ -52,13 +47,13 @@ impl Store {
         self.writer().wait(Durability::Full, move |conn| insert(conn, &run, &id, &body))
     }
 
-    /// Throws a request away that waits, whoever put it; its id is free again.
+    /// Discards a pending request of any sender and frees its id.
     pub fn discard(&self, run: &RunId, id: &InboxId) -> Result<(), InboxError> {
         let (run, id) = (run.clone(), id.clone());
         self.writer().wait(Durability::Normal, move |conn| remove(conn, &run, &id))
     }
 
-    /// The requests that wait for a run, oldest first.
+    /// Returns the pending requests of a run, oldest first.
     pub fn pending(&self, run: &RunId) -> Result<Vec<InboxRequest>, ReadError> {
         self.read(|conn| {
             let Some(run_no) = projection::number(conn, run)? else {
@@ -96,7 +91,7 @@ fn remove(conn: &Connection, run: &RunId, id: &InboxId) -> Result<(), InboxError
     Ok(())
 }
 
-/// Takes a request for the record `seq`; false if it does not wait.
+/// Marks a request as taken by record `seq`. Returns false if it is not pending.
 pub(crate) fn take(conn: &Connection, run_no: i64, id: &InboxId, seq: u64) -> rusqlite::Result<bool> {
     let taken = conn
         .prepare_cached(

@@ -1,7 +1,7 @@
-//! Who owns a run: a kernel lock (`folders.rs`), which death frees at once, and an epoch, which fences off
-//! whoever owned it before.
+//! Ownership of a run: a kernel lock (`folders.rs`), which the kernel frees when the owner dies, and an
+//! epoch, which fences off former owners.
 //!
-//! Comparing the epoch is part of each append (`log.rs`).
+//! Each append compares the epoch (`log.rs`).
 
 use std::io;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use crate::projection;
 use crate::store::Store;
 use crate::writer::{Durability, refusal};
 
-/// Ownership of a run. Dropping it, or dying, gives it back.
+/// Ownership of a run. It ends when the lease is dropped or the process dies.
 #[derive(Debug)]
 pub struct Lease {
     _lock: RunLock,
@@ -28,38 +28,26 @@ impl Lease {
         Lease { _lock: lock, epoch }
     }
 
-    /// The number of this ownership, to be given with each append.
+    /// Returns the number of this ownership. Each append must carry it.
     pub fn epoch(&self) -> u64 {
         self.epoch
     }
 }
 
-/// Why a run could not be owned.
+/// An error from acquiring a run.
 #[derive(Debug, thiserror::Error)]
 pub enum LeaseError {
-    /// Someone else owns it.
     #[error("run `{run}` is owned by {}", name_owner(*pid))]
     Held {
-        /// The run.
         run: RunId,
-        /// The owner, if it could be read.
+        /// The process id of the owner, if its lock file was readable.
         pid: Option<u32>,
     },
-    /// There is no such run.
     #[error("no run is named `{run}`")]
-    UnknownRun {
-        /// The name given.
-        run: RunId,
-    },
-    /// The lock file could not be made or locked.
-    #[error("the lock {} cannot be taken", path.display())]
-    Lock {
-        /// The lock file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// The database itself.
+    UnknownRun { run: RunId },
+    /// The lock file could not be created or locked.
+    #[error("cannot take the lock {}", path.display())]
+    Lock { path: PathBuf, source: io::Error },
     #[error(transparent)]
     Fault(#[from] StoreError),
 }
@@ -80,9 +68,9 @@ fn name_owner(pid: Option<u32>) -> String {
 }
 
 impl Store {
-    /// Makes this process the owner of a run and fences off every owner before it.
+    /// Makes this process the owner of a run and fences off every former owner.
     pub fn acquire(&self, run: &RunId) -> Result<Lease, LeaseError> {
-        // Asked first, so that a mistyped name leaves no folder behind.
+        // Checked before locking, so that a mistyped name leaves no folder behind.
         let known = self.read(|conn| Ok(projection::number(conn, run)?));
         let run_no = match known {
             Ok(Some(run_no)) => run_no,
@@ -99,7 +87,7 @@ impl Store {
     }
 }
 
-/// The epoch of the last owner; 0 if there never was one.
+/// Returns the epoch of the last owner, or 0 if the run never had one.
 pub(crate) fn epoch(conn: &Connection, run_no: i64) -> rusqlite::Result<u64> {
     conn.prepare_cached("SELECT epoch FROM lease WHERE run_no = ?1")?
         .query_row([run_no], |row| row.get(0).map(unsigned))
@@ -107,7 +95,7 @@ pub(crate) fn epoch(conn: &Connection, run_no: i64) -> rusqlite::Result<u64> {
         .map(Option::unwrap_or_default)
 }
 
-/// Begins the next epoch of a run, in one statement.
+/// Starts the next epoch of a run, in one statement.
 pub(crate) fn claim(conn: &Connection, run_no: i64) -> rusqlite::Result<u64> {
     conn.prepare_cached(
         "INSERT INTO lease (run_no, owner, machine, epoch) VALUES (?1, ?2, ?3, 1)

@@ -1,14 +1,14 @@
-//! Remembers: the event log, inbox and leases, in SQLite.
+//! The event log, inbox and leases of runs, stored in SQLite.
 //!
-//! Everything starts with [`Store::open`]. A run is born with [`Store::create_run`], grows by
-//! [`Store::append`] and is read back with [`Store::load`]; [`Store::acquire`] makes a process
-//! its owner, and [`Store::put`] is how everyone else speaks to it.
+//! Everything starts with [`Store::open`]. [`Store::create_run`] creates a run, [`Store::append`]
+//! extends its log and [`Store::load`] reads the log back. [`Store::acquire`] makes a process the owner
+//! of a run. Every other process sends requests to the owner with [`Store::put`].
 //!
-//! [`RunFolders`] knows no database: where a run has its files, and which living process owns it.
+//! [`RunFolders`] needs no database: it locates the files of a run and finds the live process that owns
+//! it.
 //!
-//! Bodies are opaque bytes: what an event means, when one is made and what is done about it is
-//! left to `core` and `runtime`. There is one door to the database, `open.rs`, and one connection
-//! a process that writes, `writer.rs`.
+//! The store treats bodies as opaque bytes; `core` and `runtime` create and interpret events. Only
+//! `open.rs` opens the database, and a process writes through a single connection (`writer.rs`).
 
 mod checkpoint;
 mod error;

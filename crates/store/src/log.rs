@@ -1,8 +1,7 @@
-//! The log of a run: append, compare, read back.
+//! The log of a run: appending to it and reading it back.
 //!
-//! A record is one blob at `run_no << 32 | seq`, so one step is one row in one B-tree. What is
-//! in the blob is left to the engine; which run has which number to `projection.rs`; making it
-//! smaller to `pack.rs`.
+//! A record is one blob at `run_no << 32 | seq`, so one record is one row in one B-tree. The engine
+//! defines the contents of the blob, `projection.rs` assigns the run numbers and `pack.rs` compresses.
 
 use std::future::Future;
 
@@ -19,71 +18,48 @@ use crate::{inbox, lease};
 /// The highest sequence number: the lower half of a position.
 const LAST_SEQ: u64 = u32::MAX as u64;
 
-/// What an owner adds to its run, all or nothing.
+/// An addition to a run by its owner, all or nothing.
 #[derive(Debug, Clone)]
 pub struct Append {
-    /// The run.
     pub run: RunId,
-    /// The last sequence number the owner knows of; 0 before the first record.
+    /// The last sequence number that the owner knows; 0 before the first record.
     pub expected_seq: u64,
     /// The epoch of the owner's lease.
     pub epoch: u64,
     /// The records, in order. Each gets the next sequence number.
     pub bodies: Vec<Vec<u8>>,
-    /// What the commit must survive.
     pub durability: Durability,
-    /// The requests from the inbox that these records answer.
+    /// The inbox requests that these records answer.
     pub taken: Vec<InboxId>,
-    /// What lists show from now on, if it changed.
+    /// The new list entry, if it changed.
     pub projection: Option<Projection>,
-    /// The state after the last of these records, in place of an older snapshot.
+    /// The state after the last of these records. It replaces an older snapshot.
     pub snapshot: Option<Vec<u8>>,
 }
 
-/// Why nothing was appended.
+/// An error from appending to a run.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum AppendError {
-    /// The log does not end where the owner thought.
+    /// The log does not end at the sequence number that the owner expected.
     #[error("run `{run}` is at step {found}, not at {expected}")]
-    Stale {
-        /// The run.
-        run: RunId,
-        /// Where the owner thought it ends.
-        expected: u64,
-        /// Where it ends.
-        found: u64,
-    },
-    /// Someone else owns the run by now.
-    #[error("run `{run}` belongs to owner number {current}, this is number {epoch}")]
+    Stale { run: RunId, expected: u64, found: u64 },
+    /// Another process owns the run now.
+    #[error("another process took over run `{run}`: it is owner {current}, this process was owner {epoch}")]
     Fenced {
-        /// The run.
         run: RunId,
-        /// The epoch of whoever wanted to append.
+        /// The epoch of the rejected append.
         epoch: u64,
-        /// The epoch of the owner.
+        /// The epoch of the current owner.
         current: u64,
     },
-    /// There is no such run.
     #[error("no run is named `{run}`")]
-    UnknownRun {
-        /// The name given.
-        run: RunId,
-    },
-    /// A request was taken before, or never put.
-    #[error("request `{id}` does not wait in the inbox of run `{run}`")]
-    NotPending {
-        /// The run.
-        run: RunId,
-        /// The request.
-        id: InboxId,
-    },
-    /// The run has as many records as fit.
+    UnknownRun { run: RunId },
+    /// The request was already taken or never put.
+    #[error("run `{run}` has no pending request `{id}` in its inbox")]
+    NotPending { run: RunId, id: InboxId },
+    /// The run has the maximum number of records.
     #[error("the log of run `{run}` is full")]
-    LogFull {
-        /// The run.
-        run: RunId,
-    },
-    /// The database itself.
+    LogFull { run: RunId },
     #[error(transparent)]
     Fault(#[from] StoreError),
 }
@@ -93,46 +69,45 @@ refusal!(AppendError);
 /// One record of a log, or a snapshot taken after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredRecord {
-    /// Its number, counted from 1.
+    /// The sequence number, counted from 1.
     pub seq: u64,
-    /// What was stored.
     pub body: Vec<u8>,
 }
 
-/// What is needed to go on with a run.
+/// The log of a run as needed to resume it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadedRun {
-    /// The last snapshot, if one was kept.
     pub snapshot: Option<StoredRecord>,
-    /// Every record after it.
+    /// Every record after the snapshot.
     pub tail: Vec<StoredRecord>,
-    /// The epoch of the last owner; 0 if there never was one.
+    /// The epoch of the last owner; 0 if the run never had one.
     pub epoch: u64,
 }
 
 impl LoadedRun {
-    /// The number of the last record.
+    /// Returns the sequence number of the last record.
     pub fn last_seq(&self) -> u64 {
         self.tail.last().or(self.snapshot.as_ref()).map_or(0, |record| record.seq)
     }
 }
 
 impl Store {
-    /// Appends to a run and answers with the number of its last record.
+    /// Appends to a run and returns the sequence number of its last record.
     ///
-    /// Queued by the call itself, in the order of calls; the future only waits for the commit.
+    /// The call itself queues the append, so appends keep the order of the calls. The future only waits
+    /// for the commit.
     pub fn append(&self, append: Append) -> impl Future<Output = Result<u64, AppendError>> + Send + use<> {
         let step = PackedAppend::of(append);
         self.writer().ask(step.append.durability, move |conn| write(conn, &step))
     }
 
-    /// Like [`append`](Self::append), waiting in place.
+    /// Appends like [`append`](Self::append) and blocks until the commit.
     pub fn append_blocking(&self, append: Append) -> Result<u64, AppendError> {
         let step = PackedAppend::of(append);
         self.writer().wait(step.append.durability, move |conn| write(conn, &step))
     }
 
-    /// The last snapshot of a run and every record after it, as of one moment.
+    /// Reads the last snapshot of a run and every record after it, in one transaction.
     pub fn load(&self, run: &RunId) -> Result<LoadedRun, ReadError> {
         self.read(|conn| {
             let run_no = known(conn, run)?;
@@ -143,7 +118,7 @@ impl Store {
         })
     }
 
-    /// The records of a run from number `seq` on, `limit` at most.
+    /// Reads at most `limit` records of a run, starting at number `seq`.
     pub fn read_from(&self, run: &RunId, seq: u64, limit: usize) -> Result<Vec<StoredRecord>, ReadError> {
         self.read(|conn| records(conn, run, seq, limit))
     }
@@ -153,9 +128,9 @@ fn known(conn: &Connection, run: &RunId) -> Result<i64, ReadError> {
     projection::number(conn, run)?.ok_or_else(|| ReadError::UnknownRun { run: run.clone() })
 }
 
-/// An append whose bodies are packed, which is done before it stands in the writer's queue.
+/// An append with packed bodies. Packing happens before the append enters the writer's queue.
 struct PackedAppend {
-    /// Without its bodies and its snapshot.
+    /// The append without its bodies and snapshot.
     append: Append,
     bodies: Vec<Packed>,
     snapshot: Option<Packed>,
@@ -197,7 +172,7 @@ fn write(conn: &Connection, step: &PackedAppend) -> Result<u64, AppendError> {
     Ok(last)
 }
 
-/// Inserts records after number `after`. A number that is taken collides on the key.
+/// Inserts records after number `after`. A number already in use violates the key.
 pub(crate) fn insert(conn: &Connection, run_no: i64, after: u64, bodies: &[Packed]) -> rusqlite::Result<()> {
     let mut insert = conn.prepare_cached("INSERT INTO event (pos, body, packed) VALUES (?1, ?2, ?3)")?;
     for (seq, body) in (after + 1..).zip(bodies) {
@@ -230,16 +205,16 @@ fn snapshot(conn: &Connection, run: &RunId, run_no: i64) -> Result<Option<Stored
     Ok(Some(StoredRecord { seq, body }))
 }
 
-/// Where a run stands before an append.
+/// The end of a run's log and its owner, before an append.
 struct RunPosition {
     run_no: i64,
-    /// The epoch of its owner.
+    /// The epoch of the owner.
     current: u64,
-    /// The number of its last record.
+    /// The sequence number of the last record.
     found: u64,
 }
 
-/// One statement for all three, because every step of every run asks.
+/// Reads all three values in one statement, because every append needs them.
 fn run_position(conn: &Connection, run: &RunId) -> rusqlite::Result<Option<RunPosition>> {
     conn.prepare_cached(
         "SELECT run_no,
@@ -286,12 +261,12 @@ fn seq_of(position: i64) -> u64 {
     unsigned(position) & LAST_SEQ
 }
 
-/// Sequence numbers and epochs are never near the sign bit.
+/// Converts to SQLite's integer. Sequence numbers and epochs never reach the sign bit.
 pub(crate) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// See [`signed`].
+/// Converts back from SQLite's integer; see [`signed`].
 pub(crate) fn unsigned(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }

@@ -1,7 +1,7 @@
-//! Brings an older database up to the schema of this build, forward only.
+//! Migrates an older database to the schema of this build, forward only.
 //!
-//! Holding the lock meanwhile is left to `open.rs`. A database with content is copied beside
-//! itself first, and each step and its version number are one transaction.
+//! `open.rs` holds the lock meanwhile. A database with content is first copied to a file beside it. Each
+//! step and its version number are one transaction.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -12,7 +12,7 @@ use rusqlite::Connection;
 
 use crate::error::StoreError;
 
-/// The steps, the first of which makes version 1.
+/// The migration steps. The first one creates version 1.
 const STEPS: &[&str] = &[
     include_str!("../migrations/0001_log.sql"),
     include_str!("../migrations/0002_input_and_machine.sql"),
@@ -20,13 +20,13 @@ const STEPS: &[&str] = &[
     include_str!("../migrations/0004_parent.sql"),
 ];
 
-/// The schema this build reads and writes.
+/// The schema that this build reads and writes.
 pub(crate) const LATEST: u32 = STEPS.len() as u32;
 
-/// Marks the file as ours: `wndl`.
+/// Marks the file as a database of Windlass: `wndl`.
 pub(crate) const APPLICATION: i32 = 0x776E_646C;
 
-/// Why the schema could not be brought up.
+/// An error from migrating the schema.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MigrateError {
     #[error("could not write the copy {}", path.display())]
@@ -41,12 +41,12 @@ impl From<rusqlite::Error> for MigrateError {
     }
 }
 
-/// The version of the schema; 0 is an empty database.
+/// Returns the version of the schema; 0 is an empty database.
 pub(crate) fn version(conn: &Connection) -> rusqlite::Result<u32> {
     conn.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
-/// Runs every step above `from`, after copying a database that holds something.
+/// Runs every step above `from`, after copying a database with content.
 pub(crate) fn bring_up(conn: &mut Connection, db: &Path, from: u32) -> Result<(), MigrateError> {
     if from > 0 {
         back_up(conn, db, from)?;
@@ -68,7 +68,7 @@ fn back_up(conn: &Connection, db: &Path, from: u32) -> Result<(), MigrateError> 
     let path = reserve(db, from)?;
     let copied = conn.execute("VACUUM INTO ?1", [path.to_string_lossy()]);
     if let Err(error) = copied {
-        // Half a copy is worth nothing, and its name would be taken for a whole one.
+        // A partial copy is useless, and its name suggests a complete one.
         let _ = std::fs::remove_file(&path);
         return Err(error.into());
     }
@@ -76,7 +76,7 @@ fn back_up(conn: &Connection, db: &Path, from: u32) -> Result<(), MigrateError> 
     synced.map_err(|source| MigrateError::Backup { path, source })
 }
 
-/// Makes an empty file for the copy under the first free name: an older copy is never replaced.
+/// Creates an empty file for the copy under the first free name. An older copy is never replaced.
 fn reserve(db: &Path, from: u32) -> Result<PathBuf, MigrateError> {
     let mut nth = 1_u32;
     loop {

@@ -1,7 +1,7 @@
-//! The one door to the database: makes the folder, refuses what cannot be used, and opens the
+//! Opens the database: creates the state folder, refuses a database that cannot be used, and opens the
 //! connections.
 //!
-//! The schema itself is left to `migrate.rs`. Whatever is refused here is left as it was found.
+//! No other file opens a connection. The schema is in `migrate.rs`. A refused database stays unchanged.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io;
@@ -18,110 +18,88 @@ use crate::os;
 use crate::presence::Presence;
 use crate::witness::Witness;
 
-/// How much of the file the reader maps: a run has many small pages, and a call for each would
-/// be most of what resuming it costs.
+/// Bytes of the file that the reader maps. A run has many small pages, and one system call for each
+/// would dominate the cost of resuming it.
 const MAPPED: u32 = 256 * 1024 * 1024;
 
-/// How long a statement waits for another process that writes.
+/// Time that a statement waits for another process that writes.
 pub(crate) const BUSY: Duration = Duration::from_secs(10);
-/// How long opening waits for another process that migrates, or that has to end first.
+/// Time that opening waits for another process to finish a migration or to end.
 const PATIENCE: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// A commit writes whole pages to the write-ahead log, so the smallest pages there are keep what is
-/// written near what was changed (see `examples/bench_log.rs`). A database keeps the pages it was
-/// made with.
+/// The smallest page size of SQLite. A commit writes whole pages to the write-ahead log, so small pages
+/// keep the bytes written close to the bytes changed (see `examples/bench_log.rs`). An existing database
+/// keeps the page size it was created with.
 const PAGE_SIZE: u32 = 512;
-/// Pages in the write-ahead log before they are moved into the database: 4 MB. Syncing a file that
-/// grows costs twice what syncing one costs that is written over again, and after this much it is.
+/// Pages in the write-ahead log before SQLite moves them into the database: 4 MB. Syncing a growing file
+/// costs twice as much as syncing one that is overwritten, and from this size on the log is overwritten.
 const CHECKPOINT_PAGES: u32 = 4 * 1024 * 1024 / PAGE_SIZE;
 
-/// The write-ahead log beside the database.
 const WAL: &str = "windlass.db-wal";
 
-/// Why the store could not be opened.
+/// An error from opening the store.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The state folder or a file in it may not be made or written.
+    /// The state folder or a file in it cannot be created or written.
     #[error("the state folder {} cannot be written", dir.display())]
-    Unwritable {
-        /// The state folder.
-        dir: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// No room on the disk of the state folder.
+    Unwritable { dir: PathBuf, source: io::Error },
     #[error("no space is left for the state folder {}", dir.display())]
-    DiskFull {
-        /// The state folder.
-        dir: PathBuf,
-    },
-    /// The file is no database, or a damaged one. It was not touched.
+    DiskFull { dir: PathBuf },
+    /// The file is damaged or not a database of Windlass. It stays unchanged.
     #[error("the database {} is damaged or not a database of windlass: {detail}", path.display())]
     Corrupt {
-        /// The database.
         path: PathBuf,
-        /// In SQLite's words.
+        /// SQLite's message.
         detail: String,
     },
-    /// A newer build wrote it.
+    /// A newer build wrote the database.
     #[error(
         "the database {} has schema {found}, this build knows up to {known}: use a newer windlass",
         path.display()
     )]
     Newer {
-        /// The database.
         path: PathBuf,
-        /// Its schema.
         found: u32,
-        /// The newest schema this build knows.
+        /// The newest schema that this build supports.
         known: u32,
     },
-    /// The schema must be brought up, but others are running.
+    /// The schema needs a migration, but other processes use the database.
     #[error(
-        "the database {} must be brought to schema {known}, but is in use by {}",
+        "the database {} must be migrated to schema {known}, but is in use by {}",
         path.display(), name_processes(pids)
     )]
     InUse {
-        /// The database.
         path: PathBuf,
-        /// The schema this build needs.
+        /// The schema that this build needs.
         known: u32,
-        /// The processes that have it in use, as far as they can be seen.
+        /// The visible processes that use the database.
         pids: Vec<u32>,
     },
-    /// It was emptied or deleted while others have it in use.
+    /// Somebody emptied or deleted the database while other processes use it.
     #[error("the database {} was emptied or deleted while {} used it", path.display(), name_processes(pids))]
     Emptied {
-        /// The database.
         path: PathBuf,
-        /// The processes that have it in use, as far as they can be seen.
+        /// The visible processes that use the database.
         pids: Vec<u32>,
     },
-    /// SQLite cannot keep its promises there.
+    /// SQLite's locks and shared memory are unreliable on a network file system.
     #[error("the state folder {} is on a network file system ({kind})", dir.display())]
     NetworkFileSystem {
-        /// The state folder.
         dir: PathBuf,
-        /// Which one, such as `nfs`.
+        /// The file system, such as `nfs`.
         kind: String,
     },
-    /// The copy that is made before a migration could not be written.
+    /// The copy before a migration could not be written.
     #[error("could not write a copy of the database before migrating it: {}", path.display())]
     Backup {
-        /// The copy.
+        /// The path of the copy.
         path: PathBuf,
-        /// What the system said.
         source: io::Error,
     },
-    /// Anything else SQLite reports.
+    /// Any other error that SQLite reports.
     #[error("could not open the database {}", path.display())]
-    Database {
-        /// The database.
-        path: PathBuf,
-        /// What went wrong.
-        source: StoreError,
-    },
+    Database { path: PathBuf, source: StoreError },
 }
 
 fn name_processes(pids: &[u32]) -> String {
@@ -135,7 +113,7 @@ fn name_processes(pids: &[u32]) -> String {
     }
 }
 
-/// An open database of the right schema.
+/// An open database with the schema of this build.
 pub(crate) struct Opened {
     pub(crate) writer: Connection,
     pub(crate) reader: Connection,
@@ -143,7 +121,7 @@ pub(crate) struct Opened {
     pub(crate) witness: Witness,
 }
 
-/// Opens the database in `dir`, making or migrating it where needed.
+/// Opens the database in `dir` and creates or migrates it if necessary.
 pub(crate) fn open(dir: &Path) -> Result<Opened, OpenError> {
     let at = DatabasePaths { dir: dir.to_owned(), db: dir.join("windlass.db") };
     at.make_folder()?;
@@ -154,7 +132,7 @@ pub(crate) fn open(dir: &Path) -> Result<Opened, OpenError> {
     Ok(Opened { writer, reader, presence, witness })
 }
 
-/// The paths, for opening and for saying what went wrong.
+/// The paths of the database, for opening it and for error messages.
 struct DatabasePaths {
     dir: PathBuf,
     db: PathBuf,
@@ -170,7 +148,7 @@ impl DatabasePaths {
         }
     }
 
-    /// Returns the writer's connection once the schema is right and a share of the lock is held.
+    /// Returns the writer's connection once the schema is current and this process holds a shared lock.
     fn settle(&self, presence: &Presence) -> Result<Connection, OpenError> {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -180,7 +158,7 @@ impl DatabasePaths {
                 }
                 presence.release().map_err(|error| self.io(error))?;
             }
-            // Two new processes may race here: the loser finds the work done in the next round.
+            // Two new processes may race here. The loser finds the work done in its next attempt.
             if presence.try_own().map_err(|error| self.io(error))? {
                 self.bring_up()?;
                 continue;
@@ -196,7 +174,7 @@ impl DatabasePaths {
         }
     }
 
-    /// The connection, if the database is there with the schema of this build.
+    /// Returns the connection if the database exists and has the schema of this build.
     fn ready(&self) -> Result<Option<Connection>, OpenError> {
         if !self.holds_something()? {
             return Ok(None);
@@ -208,11 +186,12 @@ impl DatabasePaths {
         as_writer(conn).map(Some).map_err(|error| self.sql(error))
     }
 
-    /// Makes or migrates the database. The whole lock is held.
+    /// Creates or migrates the database. The caller holds the exclusive lock.
     fn bring_up(&self) -> Result<(), OpenError> {
         if !self.exists()? {
-            // SQLite gives the files beside it the mode of the database. It is made only here:
-            // closing a plain handle drops the locks SQLite holds on the file in this process.
+            // SQLite gives the files beside the database the mode of the database. The file is created
+            // only here: closing a plain handle drops the locks that SQLite holds on the file in this
+            // process.
             let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&self.db);
             made.map_err(|error| self.io(error))?;
         }
@@ -253,8 +232,8 @@ impl DatabasePaths {
         Ok((migrate::version(conn)?, tables, application == migrate::APPLICATION))
     }
 
-    /// Renames the write-ahead log of a database that was emptied or deleted: SQLite would delete it, and
-    /// it may be all that is left of the runs.
+    /// Renames the write-ahead log of a database that was emptied or deleted. SQLite would delete the
+    /// log, and it may be all that is left of the runs.
     fn keep_aside(&self) -> Result<(), OpenError> {
         let wal = self.dir.join(WAL);
         if !wal.metadata().is_ok_and(|meta| meta.len() > 0) {
@@ -265,8 +244,8 @@ impl DatabasePaths {
         free.map_or(Ok(()), |free| std::fs::rename(&wal, free)).map_err(|error| self.io(error))
     }
 
-    /// Whether there is a database that is not empty. SQLite takes an empty file for a new one, and
-    /// deletes what is beside it.
+    /// Decides whether the database exists and is not empty. SQLite treats an empty file as a new
+    /// database and deletes the files beside it.
     fn holds_something(&self) -> Result<bool, OpenError> {
         match self.db.metadata() {
             Ok(meta) => Ok(meta.len() > 0),
@@ -279,7 +258,7 @@ impl DatabasePaths {
         self.db.try_exists().map_err(|error| self.io(error))
     }
 
-    #[expect(clippy::disallowed_methods, reason = "the one door to the database")]
+    #[expect(clippy::disallowed_methods, reason = "the only place that opens the database")]
     fn connect(&self) -> rusqlite::Result<Connection> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let conn = Connection::open_with_flags(&self.db, flags)?;
@@ -316,7 +295,7 @@ fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
-/// What can only be chosen while a database is empty.
+/// Applies the settings that SQLite accepts only while a database is empty.
 fn prepare_empty(conn: &Connection) -> rusqlite::Result<()> {
     conn.pragma_update(None, "page_size", PAGE_SIZE)?;
     conn.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))

@@ -1,8 +1,8 @@
 //! The operating system: everything in this crate that only Linux offers.
 //!
-//! Which network file system a folder is on, where SQLite's locks and shared memory do not hold;
-//! who has a file open; and a file that is held but not opened. `ARCHITECTURE.md` says what another system would answer with. Refusing is
-//! left to `open.rs`.
+//! Detects network file systems, on which SQLite's locks and shared memory do not work; finds the
+//! processes that have a file open; and pins a file without opening it. `ARCHITECTURE.md` lists the
+//! substitutes on other systems. `open.rs` refuses network file systems.
 
 use std::fs;
 use std::io;
@@ -11,7 +11,7 @@ use std::path::Path;
 
 use rustix::fs::{Mode, OFlags, open, statfs};
 
-/// What `statfs` calls the file systems that live on another machine.
+/// The `statfs` magic numbers of network file systems.
 const NETWORK: &[(u32, &str)] = &[
     (0x0000_6969, "nfs"),
     (0x0000_517B, "smb"),
@@ -28,7 +28,7 @@ const NETWORK: &[(u32, &str)] = &[
 
 const FUSE: u32 = 0x6573_5546;
 
-/// FUSE also carries local file systems, so it is refused only by name.
+/// FUSE also carries local file systems, so only these names are refused.
 const NETWORK_FUSE: &[&str] = &[
     "sshfs",
     "glusterfs",
@@ -44,9 +44,9 @@ const NETWORK_FUSE: &[&str] = &[
     "moosefs",
 ];
 
-/// The name of the network file system `dir` is on, if it is on one.
+/// Returns the name of the network file system that contains `dir`, if any.
 pub(crate) fn network(dir: &Path) -> io::Result<Option<String>> {
-    // The word is signed on some machines; the magic numbers are the low 32 bits.
+    // `f_type` is signed on some machines; the magic numbers are the low 32 bits.
     let kind = (statfs(dir)?.f_type as u64 & 0xFFFF_FFFF) as u32;
     if kind == FUSE {
         return Ok(network_fuse(dir));
@@ -66,7 +66,8 @@ fn network_fuse(dir: &Path) -> Option<String> {
     NETWORK_FUSE.contains(&name).then(|| name.to_owned())
 }
 
-/// The type of the mount that holds `dir`: the longest mount point above it, the last such line.
+/// Returns the type of the mount that contains `dir`: the longest mount point above it, and the last
+/// such line.
 fn mount_kind<'a>(mounts: &'a str, dir: &Path) -> Option<&'a str> {
     mounts
         .lines()
@@ -79,12 +80,12 @@ fn mount_kind<'a>(mounts: &'a str, dir: &Path) -> Option<&'a str> {
         .map(|(_, kind)| kind)
 }
 
-/// Holds a file without opening it for anything: its number cannot be given to another.
+/// Pins a file without opening it for reading or writing, so that its inode number cannot be reused.
 pub(crate) fn pin(file: &Path) -> io::Result<OwnedFd> {
     Ok(open(file, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?)
 }
 
-/// The other processes that have a file open, as far as they can be seen. The path is a real one.
+/// Returns the other visible processes that have a file open. `file` must be a canonical path.
 pub(crate) fn others_with(file: &Path) -> Vec<u32> {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());

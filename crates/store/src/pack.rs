@@ -1,29 +1,28 @@
-//! Makes bodies smaller on their way into the database, and whole again on their way out.
+//! Compresses bodies on their way into the database and decompresses them on their way out.
 //!
-//! A commit writes whole pages, so a smaller body dirties fewer of them. Where the bytes are
-//! kept is left to `log.rs`. What comes out of the file is not trusted: its size is bounded
-//! before anything is made that large.
+//! A commit writes whole pages, so a smaller body dirties fewer of them. `log.rs` stores the bytes. The
+//! database file is not trusted: `unpack_lz4` checks the claimed size before it allocates memory.
 
 use lz4_flex::block::{DecompressError, compress_prepend_size, decompress, uncompressed_size};
 use rusqlite::Row;
 use rusqlite::types::{FromSqlError, ValueRef};
 
-/// Below this, a body shares its page with others in any case.
+/// Below this size, a body shares its page with others in any case.
 const SMALL: usize = 256;
-/// Above this, whole pages are no longer much more than the record, and unpacking thousands of
-/// them would cost a resumed run more than reading them does.
+/// Above this size, whole pages are not much larger than the record, and unpacking thousands of records
+/// would cost a resumed run more than reading them does.
 const LARGE_RECORD: usize = 2 * 1024;
-/// A larger state is stored as it came, and nothing packed may claim to be larger.
+/// A larger state is stored uncompressed, and no packed body may claim a larger size.
 const LARGE_STATE: usize = 64 * 1024 * 1024;
 
-/// The column `packed` of a body that is an LZ4 block after its size.
+/// The value of column `packed` for a body that is an LZ4 block after its size.
 const LZ4: i64 = 1;
 
 /// A body as it is stored.
 #[derive(Debug)]
 pub(crate) struct Packed {
     pub(crate) bytes: Vec<u8>,
-    /// For the column `packed`.
+    /// The value of column `packed`.
     pub(crate) how: Option<i64>,
 }
 
@@ -49,7 +48,7 @@ fn pack(body: Vec<u8>, large: usize) -> Packed {
     Packed { bytes, how: Some(LZ4) }
 }
 
-/// Why a stored body cannot be read.
+/// An error in a stored body. The text continues a sentence such as "record 3 of run `x` …".
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub(crate) enum BodyError {
     #[error("claims to be {size} bytes long")]

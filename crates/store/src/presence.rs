@@ -1,6 +1,7 @@
-//! The lock beside the database: every process that uses it holds a share, a migration all of it.
+//! The lock beside the database. Every process that uses the database holds it shared; a migration holds
+//! it exclusively.
 //!
-//! When to take which is left to `open.rs`.
+//! `open.rs` decides when to take which.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -11,7 +12,7 @@ use rustix::fs::{FlockOperation, flock};
 
 use crate::os;
 
-/// An open `windlass.db.lock`. Closing it gives the lock back.
+/// An open `windlass.db.lock`. Closing the file releases the lock.
 #[derive(Debug)]
 pub(crate) struct Presence {
     file: File,
@@ -19,7 +20,7 @@ pub(crate) struct Presence {
 }
 
 impl Presence {
-    /// Opens the lock file without taking the lock.
+    /// Opens the lock file without locking it.
     pub(crate) fn open(dir: &Path) -> io::Result<Presence> {
         let path = dir.join("windlass.db.lock");
         let file =
@@ -27,28 +28,27 @@ impl Presence {
         Ok(Presence { file, path })
     }
 
-    /// Takes a share; one held exclusively becomes a share.
+    /// Takes a shared lock, or turns an exclusive lock into a shared one.
     pub(crate) fn try_share(&self) -> io::Result<bool> {
         try_lock(&self.file, FlockOperation::NonBlockingLockShared)
     }
 
-    /// Takes all of it. Give back a share first: the kernel does not turn one into the other.
+    /// Takes the exclusive lock. Release a shared lock first: the kernel does not convert it.
     pub(crate) fn try_own(&self) -> io::Result<bool> {
         try_lock(&self.file, FlockOperation::NonBlockingLockExclusive)
     }
 
-    /// Gives back what is held.
     pub(crate) fn release(&self) -> io::Result<()> {
         Ok(flock(&self.file, FlockOperation::Unlock)?)
     }
 
-    /// The other processes that have the database in use, as far as they can be seen.
+    /// Returns the other visible processes that use the database.
     pub(crate) fn others(&self) -> Vec<u32> {
         self.path.canonicalize().map(|path| os::others_with(&path)).unwrap_or_default()
     }
 }
 
-/// Takes a kernel lock, or says that someone else holds it.
+/// Takes a kernel lock. Returns false if another process holds it.
 pub(crate) fn try_lock(file: &File, how: FlockOperation) -> io::Result<bool> {
     loop {
         match flock(file, how) {

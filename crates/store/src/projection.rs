@@ -1,7 +1,7 @@
-//! The list of runs: one row each, written when what lists show has changed.
+//! The list of runs: one row per run, rewritten when its list entry changes.
 //!
-//! Also where a run is born, because that row gives it its number in the log. What the words in
-//! it mean is left to the engine.
+//! Also creates runs, because the row gives a run its number in the log. The engine defines the meaning
+//! of the values.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use windlass_core::id::RunId;
@@ -14,99 +14,84 @@ use crate::pack::{Packed, pack_records};
 use crate::store::Store;
 use crate::writer::{Durability, refusal};
 
-/// A number of a run has 31 bits: the upper half of a position in the log.
+/// A run number has 31 bits: the upper half of a position in the log.
 const LAST_RUN: i64 = i32::MAX as i64;
 
-/// What lists show of a run.
+/// The list entry of a run.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Projection {
-    /// The name of the workflow.
     pub workflow: String,
-    /// Where its sessions work.
+    /// The folder in which its sessions work.
     pub workspace: String,
-    /// Which agent CLI it runs on.
+    /// The agent CLI that the run uses.
     pub driver: String,
-    /// The status, as a word.
     pub status: String,
-    /// Why it ended or waits.
+    /// The reason that it ended or waits.
     pub reason: Option<String>,
-    /// The turn it is in.
+    /// The current turn.
     pub iteration: u32,
-    /// What it cost so far, where the driver says so.
+    /// The cost so far, if the driver reports it.
     pub cost_usd: Option<f64>,
-    /// When it began, in milliseconds since the epoch.
+    /// In milliseconds since the Unix epoch.
     pub started_ms: i64,
-    /// When this was last changed, in milliseconds since the epoch.
+    /// The time of the last change, in milliseconds since the Unix epoch.
     pub updated_ms: i64,
-    /// What it was asked, in short.
+    /// The input of the run, shortened.
     pub input: String,
-    /// The run that started it.
+    /// The run that started this run.
     pub parent: Option<RunId>,
 }
 
 /// A run in a list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunRow {
-    /// The run.
     pub id: RunId,
-    /// Its place in the order in which runs began.
+    /// The position in the order in which runs started.
     pub number: u64,
-    /// What lists show of it.
     pub projection: Projection,
 }
 
-/// A run to be.
+/// A run to create.
 #[derive(Debug, Clone)]
 pub struct NewRun {
-    /// Its name: letters, digits, `-`, `_` and `.`, not starting with a dot.
+    /// The name: letters, digits, `-`, `_` and `.`, not starting with a dot.
     pub id: RunId,
-    /// What lists show of it.
     pub projection: Projection,
-    /// Its first records.
+    /// The first records.
     pub bodies: Vec<Vec<u8>>,
 }
 
-/// Why a run could not be made.
+/// An error from creating a run.
 #[derive(Debug, thiserror::Error)]
 pub enum CreateError {
-    /// The name is taken.
     #[error("a run named `{run}` exists already")]
-    Exists {
-        /// The name.
-        run: RunId,
-    },
-    /// The name cannot be the name of a folder.
-    #[error("`{run}` cannot be the name of a run")]
-    BadName {
-        /// The name.
-        run: RunId,
-    },
-    /// The store has as many runs as fit.
-    #[error("the store is full of runs")]
+    Exists { run: RunId },
+    /// The name cannot be a folder name.
+    #[error("`{run}` cannot be the name of a run: use letters, digits, `-`, `_` and `.`, with no `.` first")]
+    BadName { run: RunId },
+    /// The store has the maximum number of runs.
+    #[error("the store has no room for another run")]
     TooMany,
-    /// It could not be owned.
+    /// The new run could not be acquired.
     #[error(transparent)]
     Lease(#[from] LeaseError),
-    /// The database itself.
     #[error(transparent)]
     Fault(#[from] StoreError),
 }
 
 refusal!(CreateError);
 
-/// What a name or the beginning of one stands for.
+/// The runs that match a name or the beginning of a name.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RunMatch {
-    /// No run.
     None,
-    /// This one.
     One(Box<RunRow>),
-    /// Any of these, newest first.
+    /// Several runs, newest first.
     Many(Vec<RunRow>),
 }
 
 impl Store {
-    /// Makes a run with its first records and owns it, in one commit that survives power loss.
+    /// Creates a run with its first records and acquires it, in one commit that survives power loss.
     pub fn create_run(&self, mut new: NewRun) -> Result<Lease, CreateError> {
         if !is_plain(&new.id) {
             return Err(CreateError::BadName { run: new.id });
@@ -120,17 +105,17 @@ impl Store {
         Ok(Lease::new(lock, epoch))
     }
 
-    /// Every run, newest first.
+    /// Returns every run, newest first.
     pub fn runs(&self) -> Result<Vec<RunRow>, ReadError> {
         self.runs_before(u64::MAX, usize::MAX)
     }
 
-    /// The runs that began before the one of this number, newest first, `limit` at most.
+    /// Returns at most `limit` runs that started before the run with this number, newest first.
     pub fn runs_before(&self, number: u64, limit: usize) -> Result<Vec<RunRow>, ReadError> {
         self.some_runs("SELECT * FROM run WHERE run_no < ?1 ORDER BY run_no DESC LIMIT ?2", number, limit)
     }
 
-    /// The runs that began after the one of this number, oldest first, `limit` at most.
+    /// Returns at most `limit` runs that started after the run with this number, oldest first.
     pub fn runs_after(&self, number: u64, limit: usize) -> Result<Vec<RunRow>, ReadError> {
         self.some_runs("SELECT * FROM run WHERE run_no > ?1 ORDER BY run_no LIMIT ?2", number, limit)
     }
@@ -144,13 +129,13 @@ impl Store {
         })
     }
 
-    /// Whether there is no run at all.
+    /// Decides whether the store has no runs.
     pub fn is_empty(&self) -> Result<bool, ReadError> {
         let sql = "SELECT NOT EXISTS (SELECT 1 FROM run)";
         self.read(|conn| Ok(conn.prepare_cached(sql)?.query_row([], |row| row.get(0))?))
     }
 
-    /// Those of these names that no run has.
+    /// Returns the names that no run has.
     pub fn unknown(&self, mut names: Vec<RunId>) -> Result<Vec<RunId>, ReadError> {
         self.read(|conn| {
             let mut known = Vec::with_capacity(names.len());
@@ -163,8 +148,8 @@ impl Store {
         })
     }
 
-    /// Shows a run otherwise in lists, and leaves its log as it is: for a run whose log this build
-    /// cannot read. Only its owner may.
+    /// Replaces the list entry of a run without touching its log, for a run whose log this build cannot
+    /// read. Only the owner of the run may do this.
     pub fn list_as(&self, run: &RunId, lease: &Lease, to: Projection) -> Result<(), AppendError> {
         let (run, epoch) = (run.clone(), lease.epoch());
         self.writer().wait(Durability::Full, move |conn| {
@@ -179,7 +164,7 @@ impl Store {
         })
     }
 
-    /// The runs whose name begins with `prefix`. A whole name wins over longer ones.
+    /// Finds the runs whose name starts with `prefix`. An exact match wins over longer names.
     pub fn find(&self, prefix: &str) -> Result<RunMatch, ReadError> {
         let sql = "SELECT * FROM run WHERE substr(id, 1, length(?1)) = ?1 ORDER BY run_no DESC";
         let mut rows: Vec<RunRow> = self.read(|conn| {
@@ -196,14 +181,14 @@ impl Store {
     }
 }
 
-/// The number of a run, if there is one of that name.
+/// Returns the number of a run, if it exists.
 pub(crate) fn number(conn: &Connection, run: &RunId) -> rusqlite::Result<Option<i64>> {
     conn.prepare_cached("SELECT run_no FROM run WHERE id = ?1")?
         .query_row([run.as_str()], |row| row.get(0))
         .optional()
 }
 
-/// Replaces what lists show of a run.
+/// Replaces the list entry of a run.
 pub(crate) fn update(conn: &Connection, run_no: i64, to: &Projection) -> rusqlite::Result<()> {
     conn.prepare_cached(
         "UPDATE run SET workflow = ?2, workspace = ?3, driver = ?4, status = ?5, reason = ?6,

@@ -1,6 +1,6 @@
 //! The handle to an open store: cheap to clone, shared by every task of a process.
 //!
-//! What can be asked of it is in the file of each topic (`log`, `projection`, `lease`, `inbox`).
+//! The operations of a [`Store`] are in the file of each topic (`log`, `projection`, `lease`, `inbox`).
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +16,7 @@ use crate::open::{self, OpenError};
 use crate::witness::Witness;
 use crate::writer::Writer;
 
-/// An open store. Clones share one connection that writes; the last one to go closes the database.
+/// An open store. Clones share one connection that writes; dropping the last clone closes the database.
 #[derive(Clone)]
 pub struct Store {
     inner: Arc<StoreInner>,
@@ -31,7 +31,7 @@ struct StoreInner {
 }
 
 impl Store {
-    /// Opens the store in the state folder `dir`, making or migrating it where needed.
+    /// Opens the store in the state folder `dir` and creates or migrates the database if necessary.
     pub fn open(dir: &Path) -> Result<Store, OpenError> {
         let opened = open::open(dir)?;
         let writer = Writer::new(opened.writer, dir.to_owned(), opened.presence);
@@ -45,34 +45,32 @@ impl Store {
         Ok(Store { inner: Arc::new(inner) })
     }
 
-    /// The state folder.
     pub fn dir(&self) -> &Path {
         &self.inner.dir
     }
 
-    /// The folders of its runs, which stand beside the database.
+    /// Returns the folders of the runs, which are beside the database.
     pub fn folders(&self) -> &RunFolders {
         &self.inner.folders
     }
 
-    /// The folder of a run.
     pub fn run_dir(&self, run: &RunId) -> PathBuf {
         self.folders().of(run)
     }
 
-    /// Whether a living process owns the run.
+    /// Decides whether a live process owns the run.
     pub fn is_owned(&self, run: &RunId) -> bool {
         self.folders().is_owned(run)
     }
 
-    /// A number that changes when anyone else, or this process, has committed something.
+    /// Returns a number that changes whenever this or another process commits.
     pub fn data_version(&self) -> Result<u64, StoreError> {
         let conn = self.reader();
         let version = conn.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
         Ok(unsigned(version))
     }
 
-    /// Refuses where a file of the database was deleted, moved or emptied since it was opened.
+    /// Returns an error if a file of the database was deleted, moved or emptied since it was opened.
     pub fn check(&self) -> Result<(), StoreError> {
         match self.inner.witness.loss() {
             None => Ok(()),
@@ -80,11 +78,11 @@ impl Store {
         }
     }
 
-    /// Writes nothing more into the files of the database, at the end neither: what is left of them
-    /// stays as somebody made it.
+    /// Stops SQLite from writing to the database files when they are closed, so that the remains of a
+    /// damaged database stay unchanged.
     pub fn let_lie(&self) {
         let keep = |conn: &Connection| {
-            // Where it cannot be set, the files are as damaged as they were.
+            // If this fails, the files are no worse off than before.
             let _ = conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
         };
         keep(&self.reader());
@@ -100,7 +98,7 @@ impl Store {
         &self,
         query: impl FnOnce(&Connection) -> Result<T, ReadError>,
     ) -> Result<T, ReadError> {
-        // A reader maps the file: one that somebody emptied would kill the process.
+        // The reader maps the file into memory: reading an emptied file would kill the process.
         self.check()?;
         let conn = self.reader();
         let seen = conn.unchecked_transaction()?;
@@ -110,7 +108,7 @@ impl Store {
     }
 
     fn reader(&self) -> std::sync::MutexGuard<'_, Connection> {
-        // A reader that panicked has left no transaction behind: it is rolled back on the way.
+        // A reader that panicked left no transaction behind: unwinding rolled it back.
         self.inner.reader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,7 +1,8 @@
-//! Whether the files of the database are still those that were opened.
+//! Checks that the files of the database are still the ones that were opened.
 //!
-//! SQLite does not look: after somebody deleted, moved or emptied a file it writes on where nobody reads. So
-//! the owner of a run asks here before it begins something, and every reader before it reads.
+//! SQLite does not check: after somebody deletes, moves or empties a file, SQLite keeps writing where
+//! nobody reads. So the owner of a run checks before it starts new work, and every reader checks before
+//! it reads.
 
 use std::fmt;
 use std::os::fd::OwnedFd;
@@ -12,14 +13,13 @@ use rustix::fs::{Stat, fstat, stat};
 
 use crate::os;
 
-/// What became of a file of the database.
+/// The fate of a lost database file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LostFile {
-    /// Somebody deleted it.
     Deleted,
-    /// It is somewhere else now, or something else is in its place.
+    /// The path no longer leads to the opened file.
     Moved,
-    /// It holds less than it did.
+    /// The file is smaller than before.
     Emptied,
 }
 
@@ -33,7 +33,7 @@ impl fmt::Display for LostFile {
     }
 }
 
-/// The files as they were opened.
+/// The database files as they were opened.
 #[derive(Debug, Default)]
 pub(crate) struct Witness {
     files: Vec<SeenFile>,
@@ -42,9 +42,10 @@ pub(crate) struct Witness {
 #[derive(Debug)]
 struct SeenFile {
     path: PathBuf,
-    /// Opened by its path alone: closing any other handle drops the locks that SQLite holds on the file.
+    /// Opened with `O_PATH`: closing any other kind of handle drops the locks that SQLite holds on the
+    /// file.
     file: OwnedFd,
-    /// The least it may hold: none of these files ever shrinks while it is in use.
+    /// The largest size seen so far. None of these files shrinks while it is in use.
     least: AtomicU64,
 }
 
@@ -59,7 +60,7 @@ impl Witness {
         Witness { files: ["", "-wal", "-shm"].into_iter().filter_map(beside).collect() }
     }
 
-    /// The first file that is not what it was, and what became of it.
+    /// Returns the first lost file and its fate.
     pub(crate) fn loss(&self) -> Option<(&Path, LostFile)> {
         self.files.iter().find_map(|seen| Some((seen.path.as_path(), seen.loss()?)))
     }

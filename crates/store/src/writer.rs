@@ -1,7 +1,7 @@
-//! The one connection of a process that writes: what is queued goes into one transaction.
+//! The single connection through which a process writes. Queued jobs share one transaction.
 //!
-//! Each job stands in a savepoint of its own, so that a stale one fails alone. What a job does
-//! is left to the file it comes from; opening the connection to `open.rs`.
+//! Each job has its own savepoint, so that a stale job fails alone. The file that queues a job defines
+//! its work; `open.rs` opens the connection.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -17,30 +17,30 @@ use crate::error::StoreError;
 use crate::open::BUSY;
 use crate::presence::Presence;
 
-/// Jobs that share one transaction at most, so that the first is not kept waiting for long.
+/// The maximum number of jobs in one transaction, so that the first job does not wait long.
 const BATCH: usize = 256;
-/// How long a task waits in place for another process that writes.
+/// Time that a task blocks while another process writes.
 const BRIEF: Duration = Duration::from_millis(2);
-/// After a commit that took longer, tasks do not wait in place for the next.
+/// After a commit slower than this, tasks do not block for the next commit.
 const SLOW: Duration = Duration::from_millis(10);
 
-/// What a commit survives.
+/// The failures that a commit survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Durability {
-    /// The death of the process; the last commits may be lost when the power fails.
+    /// Survives the death of the process. A power failure may lose the last commits.
     Normal,
-    /// Loss of power too: the commit waits for the disk.
+    /// Also survives a power failure: the commit waits for the disk.
     Full,
 }
 
-/// An error of one kind of job: either its own refusal, or the database's fault.
+/// The error of one kind of job: either its own refusal or a database failure.
 pub(crate) trait Refusal: From<StoreError> + Send {
-    /// The fault of the database, if it is one.
+    /// Returns the database failure, if the error is one.
     fn store_error(&self) -> Option<&StoreError>;
 }
 
 /// Implements [`Refusal`] and the conversion from SQLite's errors for an enum with a variant
-/// `Fault(Fault)`.
+/// `Fault(StoreError)`.
 macro_rules! refusal {
     ($error:ty) => {
         impl crate::writer::Refusal for $error {
@@ -64,9 +64,9 @@ pub(crate) use refusal;
 /// One request in the queue.
 trait WriteJob: Send {
     fn durability(&self) -> Durability;
-    /// Does the work inside the open transaction; an error means that it must be undone.
+    /// Does the work inside the open transaction. After an error the caller must undo the work.
     fn perform(&mut self, conn: &Connection) -> Result<(), Option<StoreError>>;
-    /// Answers, once it is known whether the transaction was committed.
+    /// Sends the answer, once the outcome of the commit is known.
     fn settle(self: Box<Self>, commit: Result<(), StoreError>);
 }
 
@@ -104,13 +104,13 @@ where
             (_, Err(fault)) => Err(fault.into()),
             (None, Ok(())) => Err(StoreError::Closed.into()),
         };
-        // Whoever asked may have gone; what was committed stands all the same.
+        // The caller may be gone; the commit remains valid.
         let _ = self.reply.send(answer);
     }
 }
 
-/// Where jobs are handed in. Whoever waits for an answer and finds nobody writing writes, for all
-/// who wait: between a step and its commit no thread has to wake another.
+/// The entry point for jobs. A caller that waits for an answer and finds no active writer writes for
+/// everyone who waits, so that no thread has to wake another between a step and its commit.
 #[derive(Clone)]
 pub(crate) struct Writer {
     desk: Arc<CommitQueue>,
@@ -129,13 +129,13 @@ impl Writer {
         Writer { desk: Arc::new(desk) }
     }
 
-    /// Sets something of the connection, outside of any transaction.
+    /// Changes a setting of the connection, outside of any transaction.
     pub(crate) fn set(&self, change: impl FnOnce(&Connection)) {
         change(&self.desk.scribe.lock().unwrap_or_else(PoisonError::into_inner).conn);
     }
 
-    /// Queues a job at once; the future waits until it is committed or refused. A future that is
-    /// dropped has its job done all the same.
+    /// Queues a job at once. The future waits until the job is committed or refused. Dropping the future
+    /// does not cancel the job.
     pub(crate) fn ask<T, E, F>(
         &self,
         durability: Durability,
@@ -149,7 +149,7 @@ impl Writer {
         let mut answer = self.desk.put(durability, work);
         let asked = PendingWrite { desk: Some(Arc::clone(&self.desk)) };
         async move {
-            // The others that are ready queue theirs, and one commit is for all.
+            // Other ready tasks queue their jobs first, and one commit covers them all.
             tokio::task::yield_now().await;
             if let Ok(result) = answer.try_recv() {
                 asked.leave_it();
@@ -160,7 +160,7 @@ impl Writer {
         }
     }
 
-    /// Queues a job and waits for its answer in place.
+    /// Queues a job and blocks until it is answered.
     pub(crate) fn wait<T, E>(
         &self,
         durability: Durability,
@@ -174,7 +174,7 @@ impl Writer {
         loop {
             match answer.try_recv() {
                 Ok(result) => return result,
-                // Whoever had its turn at the desk has written the job, or a full batch before it.
+                // The previous writer has written this job, or a full batch before it.
                 Err(TryRecvError::Empty) => self.desk.write_queued(),
                 Err(TryRecvError::Closed) => return Err(StoreError::Closed.into()),
             }
@@ -182,13 +182,14 @@ impl Writer {
     }
 }
 
-/// A job that someone may have to write. Letting go of it does so, with all that is queued.
+/// A queued job that may still need a writer. Dropping this value writes everything in the queue.
 struct PendingWrite {
     desk: Option<Arc<CommitQueue>>,
 }
 
 impl PendingWrite {
-    /// What is queued by now is for those to write who wait for it: together, not one by one.
+    /// Leaves the jobs queued since then to their own callers, who write them together instead of one by
+    /// one.
     fn leave_it(mut self) {
         self.desk = None;
     }
@@ -204,13 +205,13 @@ impl Drop for PendingWrite {
     }
 }
 
-/// What is shared by all who write.
+/// The queue and connection that all writers share.
 struct CommitQueue {
     queue: Mutex<VecDeque<Box<dyn WriteJob>>>,
     scribe: Mutex<WriterConnection>,
-    /// Whether the last commit took so long that a task should not wait in place for the next.
+    /// Set when the last commit took so long that a task should not block for the next.
     is_slow: AtomicBool,
-    /// Whether a thread is on its way that will write what is queued.
+    /// Set while a thread is starting that will write the queue.
     is_called: AtomicBool,
 }
 
@@ -226,18 +227,18 @@ impl CommitQueue {
         answer
     }
 
-    /// Waits for whoever writes, then writes what is still queued.
+    /// Waits for the active writer, then writes the rest of the queue.
     fn write_queued(&self) {
         let mut turn = Some(self.scribe.lock().unwrap_or_else(PoisonError::into_inner));
         while let Some(scribe) = turn {
             self.write_batch(scribe, BUSY);
-            // Whoever came while this one wrote has left the writing to it.
+            // A job that arrived during this write was left to this thread.
             turn = if self.queue().is_empty() { None } else { self.free_scribe() };
         }
     }
 
-    /// Writes what is queued, unless someone is at it, who then does it all. Answers with false if
-    /// it would take too long for a thread that has other things to do.
+    /// Writes the queue, unless another thread is writing: that thread then writes everything. Returns
+    /// false if writing would block this thread for too long.
     fn write_in_passing(&self) -> bool {
         while !self.queue().is_empty() {
             if self.is_slow.load(Ordering::Relaxed) {
@@ -251,7 +252,7 @@ impl CommitQueue {
         true
     }
 
-    /// Lets a thread of its own wait for the disk or for another process.
+    /// Starts a thread that waits for the disk or for another process.
     fn write_elsewhere(self: &Arc<Self>) {
         if self.is_called.swap(true, Ordering::AcqRel) {
             return;
@@ -263,10 +264,11 @@ impl CommitQueue {
         }
     }
 
-    /// Writes one batch and answers it. Answers with false, and leaves it in the queue, if another
-    /// process writes and this one shall wait for it elsewhere.
+    /// Writes one batch and answers its jobs. Returns false and leaves the batch in the queue if another
+    /// process writes and `patience` is too short to wait for it.
     fn write_batch(&self, mut scribe: MutexGuard<'_, WriterConnection>, patience: Duration) -> bool {
-        // From here on a job may come too late for whoever was called.
+        // From here on the thread that was started may miss a new job, so the next caller must start
+        // another.
         self.is_called.store(false, Ordering::Release);
         let mut batch: Vec<Box<dyn WriteJob>> = {
             let mut queue = self.queue();
@@ -304,24 +306,24 @@ impl CommitQueue {
     }
 }
 
-/// The connection, and what it is set to.
+/// The connection and its current settings.
 struct WriterConnection {
     conn: Connection,
     dir: PathBuf,
     synchronous: Option<Durability>,
     patience: Option<Duration>,
-    /// Given back after the connection was closed.
+    /// Released after the connection is closed.
     _presence: Presence,
 }
 
 impl WriterConnection {
-    /// Whether each job's transaction was committed.
+    /// Writes the batch and returns, for each job, whether its transaction was committed.
     fn write(&mut self, batch: &mut [Box<dyn WriteJob>], patience: Duration) -> Vec<Result<(), StoreError>> {
         let together = self.wait_at_most(patience).and_then(|()| self.commit(batch));
         if together.is_ok() || batch.len() == 1 || matches!(together, Err(StoreError::Busy)) {
             return vec![together; batch.len()];
         }
-        // One large body on a nearly full disk must not take the small ones with it.
+        // One large body on a nearly full disk must not fail the small ones.
         batch.iter_mut().map(|job| self.commit(std::slice::from_mut(job))).collect()
     }
 
@@ -357,7 +359,7 @@ impl WriterConnection {
         run(&self.conn, "COMMIT")
     }
 
-    /// Ends the transaction of a lone job, which needs no savepoint.
+    /// Ends the transaction of a single job, which needs no savepoint.
     fn end(&self, kept: Result<(), Option<StoreError>>) -> Result<(), StoreError> {
         match kept {
             Ok(()) => run(&self.conn, "COMMIT"),
@@ -372,7 +374,7 @@ impl WriterConnection {
             return run(&self.conn, "RELEASE job");
         };
         if self.conn.is_autocommit() {
-            // The fault took the whole transaction with it.
+            // The error ended the whole transaction.
             return Err(fault.unwrap_or(StoreError::Closed));
         }
         run(&self.conn, "ROLLBACK TO job")?;

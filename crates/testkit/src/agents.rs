@@ -1,7 +1,6 @@
-//! The agent CLIs of the tests: which ones there are, and where each one is.
+//! Lists and finds the agent CLIs of the tests.
 //!
-//! The list is `agents.txt`, which `cargo xtask test` reads too. Installing is its work; here they
-//! are only found.
+//! The list is `agents.txt`. `cargo xtask test` reads it too, and installs them.
 
 use std::env;
 use std::path::PathBuf;
@@ -17,19 +16,18 @@ pub struct Agent {
     pub name: &'static str,
     /// Its package in the npm registry.
     pub package: &'static str,
-    /// Exactly this one.
     pub version: &'static str,
 }
 
 impl Agent {
-    /// One of the list.
+    /// Returns an agent of the list. Panics for an unknown name.
     #[track_caller]
     pub fn named(name: &str) -> Agent {
         let found = all().find(|agent| agent.name == name);
         found.unwrap_or_else(|| panic!("no agent CLI of the tests is named `{name}`"))
     }
 
-    /// The program: `WINDLASS_TEST_CODEX` for `codex`, or the one in the cache folder.
+    /// Returns the program: `WINDLASS_TEST_CODEX` for `codex`, or the one in the cache folder.
     pub fn bin(self) -> Option<PathBuf> {
         if is_quick() {
             return None;
@@ -43,7 +41,7 @@ impl Agent {
         (folder.join("complete").is_file() && bin.is_file()).then_some(bin)
     }
 
-    /// Why [`bin`](Agent::bin) is empty.
+    /// Returns the reason why [`bin`](Agent::bin) found nothing.
     pub fn why_not(self) -> String {
         if is_quick() {
             return "left out by --quick".to_owned();
@@ -52,7 +50,7 @@ impl Agent {
     }
 }
 
-/// The whole list.
+/// Returns the whole list.
 pub fn all() -> impl Iterator<Item = Agent> {
     LIST.lines().filter_map(|line| {
         let mut words = line.split_whitespace().filter(|_| !line.starts_with('#'));
@@ -60,7 +58,7 @@ pub fn all() -> impl Iterator<Item = Agent> {
     })
 }
 
-/// The path of a real agent CLI, or leaves the test.
+/// Returns the path of a real agent CLI, or skips the test.
 #[macro_export]
 macro_rules! require_agent {
     ($name:expr) => {{

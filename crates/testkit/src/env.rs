@@ -1,7 +1,7 @@
-//! A sealed place for a test: a home, the XDG folders, a git repository, and an environment
-//! with nothing of the machine's but its `PATH`.
+//! An isolated place for a test: a home, the XDG folders, a git repository, and an environment that takes
+//! only the `PATH` from the machine.
 //!
-//! Whatever was started in it is known by its `HOME`, and is killed when the place is dropped.
+//! Processes started in it are identified by their `HOME`, and killed when the place is dropped.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use crate::model::Model;
 use crate::procs::{self, Proc};
 
-/// A temporary folder with everything a program may want to read or write.
+/// A temporary folder with everything that a program may read or write.
 pub struct Sealed {
     folder: TempDir,
 }
@@ -26,12 +26,12 @@ impl Default for Sealed {
 }
 
 impl Sealed {
-    /// A fresh place with a repository of one commit.
+    /// Makes a place with a repository of one commit.
     pub fn new() -> Sealed {
         Sealed::within(&std::env::temp_dir())
     }
 
-    /// A fresh place in memory where the machine has that, for tests that write a lot.
+    /// Makes a place in memory, if the machine supports it, for tests that write a lot.
     pub fn in_memory() -> Sealed {
         let memory = Path::new("/dev/shm");
         let usable = tempfile::Builder::new().prefix("wl").tempfile_in(memory).is_ok();
@@ -39,7 +39,7 @@ impl Sealed {
     }
 
     fn within(parent: &Path) -> Sealed {
-        // A short name: socket paths have little room.
+        // A short name, because socket paths have a small limit.
         let folder = tempfile::Builder::new().prefix("wl").tempdir_in(parent).expect("a temporary folder");
         let sealed = Sealed { folder };
         for part in ["home", "config", "state", "cache", "data", "run", "repo"] {
@@ -51,37 +51,37 @@ impl Sealed {
         sealed
     }
 
-    /// The folder that holds all the others.
+    /// Returns the folder that contains all others.
     pub fn root(&self) -> &Path {
         self.folder.path()
     }
 
-    /// `HOME`.
+    /// Returns `HOME`.
     pub fn home(&self) -> PathBuf {
         self.root().join("home")
     }
 
-    /// The git repository, in which commands run.
+    /// Returns the git repository, in which commands run.
     pub fn repo(&self) -> PathBuf {
         self.root().join("repo")
     }
 
-    /// `XDG_STATE_HOME`.
+    /// Returns `XDG_STATE_HOME`.
     pub fn state(&self) -> PathBuf {
         self.root().join("state")
     }
 
-    /// `XDG_CONFIG_HOME`.
+    /// Returns `XDG_CONFIG_HOME`.
     pub fn config(&self) -> PathBuf {
         self.root().join("config")
     }
 
-    /// `CLAUDE_CONFIG_DIR`.
+    /// Returns `CLAUDE_CONFIG_DIR`.
     pub fn claude_config(&self) -> PathBuf {
         self.home().join(".claude")
     }
 
-    /// Writes a file below the root, with its folders, and says where it is.
+    /// Writes a file below the root, with its folders, and returns its path.
     pub fn write(&self, path: impl AsRef<Path>, text: impl AsRef<[u8]>) -> PathBuf {
         let path = self.root().join(path);
         fs::create_dir_all(path.parent().expect("a file has a folder")).expect("the folders of a file");
@@ -89,7 +89,7 @@ impl Sealed {
         path
     }
 
-    /// A program that sees only this place.
+    /// Makes a command that sees only this place.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
         command.env_clear().current_dir(self.repo());
@@ -107,26 +107,26 @@ impl Sealed {
         command
     }
 
-    /// The `windlass` binary in this place.
+    /// Makes a command for the `windlass` binary in this place.
     pub fn windlass(&self) -> Command {
         self.command(crate::windlass_bin())
     }
 
-    /// The `windlass` binary, its Claude Code speaking to this model.
+    /// Makes a command for the `windlass` binary whose Claude Code uses this model.
     pub fn windlass_with(&self, model: &Model) -> Command {
         let mut command = self.windlass();
         command.envs(self.claude_env(model));
         command
     }
 
-    /// The real Claude Code, speaking to this model.
+    /// Makes a command for the real Claude Code with this model.
     pub fn claude(&self, bin: &Path, model: &Model) -> Command {
         let mut command = self.command(bin);
         command.envs(self.claude_env(model));
         command
     }
 
-    /// What Claude Code needs to speak to a scripted model and to nobody else.
+    /// Returns the variables with which Claude Code uses only the scripted model.
     pub fn claude_env(&self, model: &Model) -> Vec<(&'static str, String)> {
         vec![
             ("CLAUDE_CONFIG_DIR", self.claude_config().display().to_string()),
@@ -135,12 +135,12 @@ impl Sealed {
             ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".to_owned()),
             ("DISABLE_AUTOUPDATER", "1".to_owned()),
             ("DISABLE_TELEMETRY", "1".to_owned()),
-            // Lets permission modes be tried as root.
+            // Allows testing permission modes as root.
             ("IS_SANDBOX", "1".to_owned()),
         ]
     }
 
-    /// The transcript that Claude Code keeps of a session, once it has one.
+    /// Returns Claude Code's transcript of a session, if there is one.
     pub fn claude_transcript(&self, session: &str) -> Option<PathBuf> {
         let projects = fs::read_dir(self.claude_config().join("projects")).ok()?;
         let mut files =
@@ -148,7 +148,7 @@ impl Sealed {
         files.find(|file| fs::metadata(file).is_ok_and(|file| file.len() > 0))
     }
 
-    /// `git` in the repository; what it printed, without the last newline.
+    /// Runs `git` in the repository and returns its output without the last newline.
     #[track_caller]
     pub fn git<const N: usize>(&self, arguments: [&str; N]) -> String {
         self.git_in(&self.repo(), &arguments)
@@ -163,7 +163,7 @@ impl Sealed {
         text(&output.stdout).trim_end().to_owned()
     }
 
-    /// Makes a repository of one commit, with an identity of its own.
+    /// Makes a repository of one commit, with its own identity.
     pub fn make_repository(&self, folder: &Path) {
         fs::create_dir_all(folder).expect("the folder of a repository");
         self.git_in(folder, &["init", "--quiet", "--initial-branch", "main"]);
@@ -180,16 +180,16 @@ impl Sealed {
         self.git_in(folder, &["commit", "--quiet", "--message", "first"]);
     }
 
-    /// Every live process that was started in this place, however far from the test it has gone.
+    /// Returns every live process that was started in this place, even if it was reparented.
     pub fn processes(&self) -> Vec<Proc> {
         procs::with_variable("HOME", &self.home().display().to_string())
     }
 
-    /// Kills one of this place's processes; any other is refused.
+    /// Kills a process of this place. Panics for any other process.
     #[track_caller]
     pub fn kill9(&self, pid: i32) {
         let home = format!("HOME={}", self.home().display());
-        // A process that is ending, or is between two programs, has no environment for a moment.
+        // A process that is ending, or is just executing another program, has no environment for a moment.
         let ours = procs::environment(pid).is_none_or(|entries| entries.contains(&home.into_bytes()));
         assert!(ours, "process {pid} was not started by this test");
         procs::kill(pid);
@@ -204,12 +204,12 @@ impl Drop for Sealed {
     }
 }
 
-/// What a program printed, whatever bytes it used.
+/// Converts the output of a program to text.
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// What a program printed and how it ended, for the message of an assertion.
+/// Describes the output and the end of a program, for the message of an assertion.
 pub fn story(output: &Output) -> String {
     format!("{}\n--- stdout\n{}\n--- stderr\n{}", output.status, text(&output.stdout), text(&output.stderr))
 }

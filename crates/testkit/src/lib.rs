@@ -1,14 +1,14 @@
-//! Pretends: what a test needs of the world, and nothing a shipped crate may use.
+//! Helpers for tests, which no shipped crate may use.
 //!
 //! - [`model`]: a scripted Messages API on 127.0.0.1, enough for the real Claude Code CLI.
-//! - [`env`]: a sealed place: folders, a git repository and an environment of its own.
-//! - [`recorder`]: a model that keeps what any agent CLI asks it, and refuses.
-//! - [`programs`]: where the `windlass` binary is, [`agents`] where the agent CLIs are; [`skip!`] where
-//!   one is missing.
-//! - [`plugin`]: plugin folders with the workflows people write.
-//! - [`procs`]: who is alive below a process. [`wait`]: polling with a deadline.
+//! - [`env`]: an isolated place: folders, a git repository and its own environment.
+//! - [`recorder`]: a model that keeps the requests of any agent CLI, and refuses them.
+//! - [`programs`]: finds the `windlass` binary. [`agents`]: finds the agent CLIs. [`skip!`]: skips a test
+//!   whose program is missing.
+//! - [`plugin`]: plugin folders with example workflows.
+//! - [`procs`]: live processes below a process. [`wait`]: polling with a deadline.
 //!
-//! Everything here panics when the test's own ground gives way, with what was missing in the text.
+//! If its own preconditions fail, everything here panics with a text that says what is missing.
 
 pub mod agents;
 pub mod env;

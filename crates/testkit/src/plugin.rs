@@ -1,6 +1,6 @@
-//! Plugin folders as people write them: the two documents' workflows, and a ralph-loop plugin.
+//! Writes plugin folders: two example workflows, and a ralph-loop plugin.
 //!
-//! Only files on disk; how they are read is `forms`, how they are loaded the CLI's.
+//! Only files on disk: `forms` reads them, and the CLI loads them.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,35 +8,35 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-/// A plugin about to be written.
+/// A plugin to write.
 pub struct Plugin {
     name: String,
     files: Vec<(String, String)>,
 }
 
 impl Plugin {
-    /// A plugin with nothing but its `plugin.json`.
+    /// Makes a plugin with only its `plugin.json`.
     pub fn named(name: &str) -> Plugin {
         let manifest = json!({"name": name, "version": "1.0.0", "description": "For tests"});
         Plugin { name: name.to_owned(), files: Vec::new() }.json(".claude-plugin/plugin.json", &manifest)
     }
 
-    /// With a command of this Markdown.
+    /// Adds a command with this Markdown.
     pub fn command(self, name: &str, markdown: &str) -> Plugin {
         self.file(&format!("commands/{name}.md"), markdown)
     }
 
-    /// With a `workflow.json`.
+    /// Adds a `workflow.json`.
     pub fn workflow(self, workflow: &Value) -> Plugin {
         self.json("workflow.json", workflow)
     }
 
-    /// With MCP servers in `.mcp.json`.
+    /// Adds MCP servers in `.mcp.json`.
     pub fn mcp(self, servers: &Value) -> Plugin {
         self.json(".mcp.json", &json!({"mcpServers": servers}))
     }
 
-    /// With any other file.
+    /// Adds any other file.
     pub fn file(mut self, path: &str, text: &str) -> Plugin {
         self.files.push((path.to_owned(), text.to_owned()));
         self
@@ -47,7 +47,7 @@ impl Plugin {
         self.file(path, &(text + "\n"))
     }
 
-    /// Writes it to `parent/NAME` and says where that is. Scripts can be run.
+    /// Writes the plugin to `parent/NAME` and returns that path. Makes scripts executable.
     pub fn write(&self, parent: &Path) -> PathBuf {
         let folder = parent.join(&self.name);
         for (path, text) in &self.files {
@@ -65,7 +65,7 @@ impl Plugin {
 const ADD_TESTS: &str = "---\ndescription: Adds end-to-end tests\nargument-hint: WHAT\n---\n\
     Add end-to-end tests for $ARGUMENTS, one flow at a time.\n";
 
-/// `workflow.json` with a completion promise, a required ralph-loop plugin and an isolation.
+/// Returns a `workflow.json` with a completion promise, a required ralph-loop plugin and an isolation.
 pub fn promise_workflow() -> Value {
     json!({
         "name": "e2e-test-builder",
@@ -77,7 +77,7 @@ pub fn promise_workflow() -> Value {
     })
 }
 
-/// `workflow.json` with a completion marker and a template for the tracker.
+/// Returns a `workflow.json` with a completion marker and a template for the tracker.
 pub fn tracker_workflow() -> Value {
     json!({
         "name": "e2e-testing",
@@ -93,12 +93,12 @@ pub fn tracker_workflow() -> Value {
     })
 }
 
-/// The plugin `e2e-test-builder`, carrying this workflow and the command that its template uses.
+/// Makes the plugin `e2e-test-builder`, with this workflow and the command that its template uses.
 pub fn e2e_test_builder(workflow: &Value) -> Plugin {
     Plugin::named("e2e-test-builder").command("add-e2e-tests", ADD_TESTS).workflow(workflow)
 }
 
-/// The plugin `ralph-loop`: a Stop hook that reads `.claude/ralph-loop.local.md`.
+/// Makes the plugin `ralph-loop`: a Stop hook that reads `.claude/ralph-loop.local.md`.
 pub fn ralph_loop() -> Plugin {
     let command = "sh \"${CLAUDE_PLUGIN_ROOT}/hooks/stop.sh\"";
     let hooks = json!({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": command}]}]}});

@@ -1,35 +1,33 @@
-//! Who is alive: processes read from `/proc`, by parent or by a variable in their environment.
+//! Finds live processes in `/proc`, by parent or by a variable in their environment.
 //!
-//! A zombie counts as gone. Ending a process goes through [`crate::Sealed::kill9`], which knows
-//! which ones are the test's own.
+//! A zombie counts as gone. [`crate::Sealed::kill9`] ends processes, because it knows which ones belong to
+//! the test.
 
 use std::collections::HashSet;
 use std::fs;
 
-/// One live process.
+/// A live process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proc {
-    /// Its id.
     pub pid: i32,
-    /// Its parent's id.
+    /// The parent's id.
     pub parent: i32,
-    /// Its session.
     pub session: i32,
-    /// Program and arguments, joined by blanks.
+    /// Program and arguments, separated by spaces.
     pub command: String,
 }
 
-/// Every live process that can be read.
+/// Returns every live process that can be read.
 pub fn all() -> Vec<Proc> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     names.filter_map(|name| name.parse().ok()).filter_map(read).collect()
 }
 
-/// One process, if it is alive.
+/// Returns one process, if it is alive.
 pub fn read(pid: i32) -> Option<Proc> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in brackets may hold blanks and brackets: the fields begin behind the last one.
+    // The name in brackets may contain spaces and brackets, so the fields start after the last bracket.
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     if matches!(*fields.first()?, "Z" | "X") {
         return None;
@@ -40,12 +38,12 @@ pub fn read(pid: i32) -> Option<Proc> {
     Some(Proc { pid, parent: number(1)?, session: number(3)?, command })
 }
 
-/// Whether a process is alive; a zombie is not.
+/// Returns true if a process is alive and not a zombie.
 pub fn is_alive(pid: i32) -> bool {
     read(pid).is_some()
 }
 
-/// Everything below a process, children before grandchildren.
+/// Returns all descendants of a process, children before grandchildren.
 pub fn descendants(pid: i32) -> Vec<Proc> {
     let everyone = all();
     let mut above = HashSet::from([pid]);
@@ -64,19 +62,19 @@ pub fn descendants(pid: i32) -> Vec<Proc> {
     }
 }
 
-/// Every live process whose environment holds `key=value`, where it can be read.
+/// Returns every live process whose environment contains `key=value` and can be read.
 pub fn with_variable(key: &str, value: &str) -> Vec<Proc> {
     let wanted = format!("{key}={value}");
     let has = |entries: Vec<Vec<u8>>| entries.iter().any(|entry| entry == wanted.as_bytes());
     all().into_iter().filter(|p| environment(p.pid).is_some_and(has)).collect()
 }
 
-/// Everything below one long child of Windlass, wherever it was reparented to.
+/// Returns every process of one long child of Windlass, wherever it was reparented to.
 pub fn with_cookie(cookie: &str) -> Vec<Proc> {
     with_variable("WINDLASS_SESSION", cookie)
 }
 
-/// Returns the environment of a process, or nothing if it has none or is gone.
+/// Returns the environment of a process, or `None` if it has none or is gone.
 pub(crate) fn environment(pid: i32) -> Option<Vec<Vec<u8>>> {
     let raw = fs::read(format!("/proc/{pid}/environ")).ok()?;
     let entries: Vec<Vec<u8>> =
@@ -86,7 +84,7 @@ pub(crate) fn environment(pid: i32) -> Option<Vec<Vec<u8>>> {
 
 pub(crate) fn kill(pid: i32) {
     let Some(pid) = rustix::process::Pid::from_raw(pid) else { return };
-    // Gone already is as good as killed.
+    // A process that is already gone needs no signal.
     let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
 }
 

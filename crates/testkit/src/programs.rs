@@ -1,13 +1,13 @@
-//! Where the programs under test are, and what a test says when one is missing.
+//! Finds the programs under test, and skips tests whose program is missing.
 //!
-//! Installing them is `cargo xtask test`; the agent CLIs have a file of their own, `agents`.
+//! `cargo xtask test` installs them. `agents` finds the agent CLIs.
 
 use std::env;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// The `windlass` binary: `WINDLASS_BIN`, or the one built beside the running test.
+/// Returns the `windlass` binary: `WINDLASS_BIN`, or the one built beside the running test.
 pub fn windlass_bin() -> PathBuf {
     if let Some(path) = env::var_os("WINDLASS_BIN") {
         return PathBuf::from(path);
@@ -18,12 +18,12 @@ pub fn windlass_bin() -> PathBuf {
     found.unwrap_or_else(|| panic!("no windlass binary beside {}: run `cargo build` first", test.display()))
 }
 
-/// Whether `cargo xtask test --quick` asked for the fast tests alone.
+/// Returns true if `cargo xtask test --quick` asked for the fast tests only.
 pub fn is_quick() -> bool {
     env::var_os("WINDLASS_TEST_QUICK").is_some()
 }
 
-/// Where the agent CLIs of the tests are kept, outside the tree.
+/// Returns the folder of the agent CLIs for tests, outside the source tree.
 pub fn cache_folder() -> Option<PathBuf> {
     let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     set("WINDLASS_TEST_CACHE")
@@ -31,16 +31,16 @@ pub fn cache_folder() -> Option<PathBuf> {
         .or_else(|| Some(set("HOME")?.join(".cache/windlass-tests")))
 }
 
-/// A program of the `PATH`, if it is there.
+/// Finds a program on the `PATH`.
 pub fn on_path(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
     env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
 }
 
-/// Says that a test did not run, in the one form that `cargo xtask test` counts.
+/// Reports that a test did not run, in the form that `cargo xtask test` counts.
 ///
-/// Written to standard error, and to the file named by `WINDLASS_TEST_SKIPS`, because a test
-/// runner hides what a passing test prints.
+/// Written to standard error, and to the file in `WINDLASS_TEST_SKIPS`, because a test runner hides the
+/// output of a passing test.
 pub fn note_skip(test: &str, why: &str) {
     let line = format!("SKIPPED: {test}: {why}\n");
     eprint!("{line}");
@@ -54,7 +54,7 @@ fn append(file: &Path, line: &str) {
     file.write_all(line.as_bytes()).expect("the list of skips is written");
 }
 
-/// The name of the function it stands in.
+/// Returns the name of the enclosing function.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! test_name {
@@ -67,7 +67,7 @@ macro_rules! test_name {
     }};
 }
 
-/// Leaves the test, saying why it could not run.
+/// Returns from the test, and reports why it could not run.
 #[macro_export]
 macro_rules! skip {
     ($($why:tt)*) => {{
@@ -76,7 +76,7 @@ macro_rules! skip {
     }};
 }
 
-/// The path of the real Claude Code CLI, or leaves the test.
+/// Returns the path of the real Claude Code CLI, or skips the test.
 #[macro_export]
 macro_rules! require_claude {
     () => {
@@ -84,7 +84,7 @@ macro_rules! require_claude {
     };
 }
 
-/// The path of a program of the `PATH`, or leaves the test.
+/// Returns the path of a program on the `PATH`, or skips the test.
 #[macro_export]
 macro_rules! require_program {
     ($name:expr) => {

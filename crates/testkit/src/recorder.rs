@@ -1,7 +1,7 @@
-//! A model server that keeps every request and refuses all of them, for agent CLIs of any kind.
+//! A model server that keeps every request and refuses it, for any agent CLI.
 //!
-//! What a CLI found on the machine stands in the first thing it asks its model. The refusal makes it
-//! stop there, so no wire format is spoken here: the scripted one is [`crate::model`].
+//! The first request of a CLI shows what it found on the machine. The refusal makes it stop there, so this
+//! server needs no wire format. [`crate::model`] is the scripted server.
 
 use std::io::{self, BufReader};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -13,14 +13,12 @@ use serde_json::{Value, json};
 
 use crate::model::http;
 
-/// One request, as it came.
+/// A received request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recorded {
-    /// `POST`, …
     pub method: String,
-    /// With its query.
+    /// The path with its query.
     pub path: String,
-    /// Its body, whatever bytes it has.
     pub body: String,
 }
 
@@ -38,7 +36,7 @@ struct Shared {
 }
 
 impl Recorder {
-    /// Listens from now on.
+    /// Starts to listen on a free port.
     pub fn start() -> Recorder {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port on 127.0.0.1");
         let address = listener.local_addr().expect("a bound socket has an address");
@@ -48,17 +46,17 @@ impl Recorder {
         Recorder { address, shared, listener }
     }
 
-    /// Its address as a base URL, without a path.
+    /// Returns the base URL, without a path.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Every request so far, in the order they came.
+    /// Returns every request so far, in order of arrival.
     pub fn requests(&self) -> Vec<Recorded> {
         self.shared.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The bodies sent to a model so far, one below the other; empty while there was none.
+    /// Returns the bodies of all model requests so far, one after the other.
     pub fn asked(&self) -> String {
         let requests = self.requests().into_iter().filter(|request| request.method == "POST");
         requests.map(|request| request.body).collect::<Vec<_>>().join("\n")
@@ -68,7 +66,7 @@ impl Recorder {
 impl Drop for Recorder {
     fn drop(&mut self) {
         self.shared.closed.store(true, Ordering::SeqCst);
-        // Wakes the listener out of its accept.
+        // Wakes the listener from its accept.
         let _ = TcpStream::connect(self.address);
         if let Some(listener) = self.listener.take() {
             let _ = listener.join();
@@ -83,7 +81,7 @@ fn listen(listener: &TcpListener, shared: &Arc<Shared>) {
         }
         let Ok(connection) = connection else { continue };
         let shared = Arc::clone(shared);
-        // Ends with its connection; a client that goes away is no error of the test.
+        // The thread ends with its connection. A client that disconnects is not an error of the test.
         thread::spawn(move || drop(serve(connection, &shared)));
     }
 }
@@ -100,7 +98,7 @@ fn serve(connection: TcpStream, shared: &Shared) -> io::Result<()> {
     Ok(())
 }
 
-/// An error in the words of every API at once, of the kind that nobody tries again.
+/// Builds an error that every API understands and no client retries.
 fn refusal() -> Value {
     let message = "recorded and refused";
     let error = json!({

@@ -1,17 +1,17 @@
-//! Waiting for the world: polling with a deadline, never a plain sleep.
+//! Waits by polling with a deadline, never with a plain sleep.
 //!
-//! What is waited for is the caller's; a missed deadline is a panic that names it.
+//! A missed deadline panics at the caller.
 
 use std::time::{Duration, Instant};
 
 const STEP: Duration = Duration::from_millis(10);
 
-/// The deadline for what happens at once unless the machine is busy.
+/// Returns the deadline for an event that is immediate unless the machine is busy.
 pub fn soon() -> Duration {
     Duration::from_secs(20)
 }
 
-/// Asks again and again until there is an answer, and panics at the caller when there is none in time.
+/// Polls until there is an answer. Panics at the caller after the deadline.
 #[track_caller]
 pub fn eventually<T>(deadline: Duration, mut ask: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
@@ -24,7 +24,7 @@ pub fn eventually<T>(deadline: Duration, mut ask: impl FnMut() -> Option<T>) -> 
     }
 }
 
-/// Like [`eventually`] for a plain claim.
+/// Like [`eventually`], for a condition.
 #[track_caller]
 pub fn until(deadline: Duration, mut holds: impl FnMut() -> bool) {
     eventually(deadline, || holds().then_some(()));

@@ -1,4 +1,4 @@
-//! Exit codes: what a script learns from how `windlass` ended.
+//! Exit codes of `windlass`.
 //!
 //! They are part of the interface: a code never changes its meaning.
 
@@ -7,35 +7,35 @@ use std::process::ExitCode;
 use windlass_core::run::{EndReason, FinalStatus, Outcome};
 use windlass_runtime::user_error::UserErrorKind;
 
-/// How `windlass` ends.
+/// The way in which `windlass` ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// What was asked is done; a run completed.
+    /// The command succeeded; a run completed.
     Completed,
-    /// Something went wrong that should not.
+    /// An error that should not happen.
     Unexpected,
-    /// The command line asks for something that is not there or makes no sense.
+    /// The command line is wrong or names something that does not exist.
     Usage,
-    /// A file, a setting or the state folder must be put right first.
+    /// A file, a setting or the state folder must be fixed first.
     Configuration,
     /// The agent or a process failed.
     Agent,
     /// A policy forbids it.
     Refused,
-    /// Time is up.
+    /// The time limit of the run is over.
     Timeout,
     /// The output could not be written.
     Output,
     /// The run is blocked: a person is needed.
     Blocked,
-    /// The run has spent its iterations.
+    /// The run has used up its iterations or its budget.
     Exhausted,
-    /// Somebody ended it.
+    /// Somebody cancelled the run or interrupted the command.
     Interrupted,
 }
 
 impl Exit {
-    /// The number a shell sees.
+    /// Returns the number for the shell.
     pub(crate) fn code(self) -> u8 {
         match self {
             Exit::Completed => 0,
@@ -52,7 +52,7 @@ impl Exit {
         }
     }
 
-    /// How a command ends whose run ended so.
+    /// Returns the exit code of a run.
     pub(crate) fn of_outcome(outcome: &Outcome) -> Exit {
         if outcome.reason == EndReason::Timeout {
             return Exit::Timeout;

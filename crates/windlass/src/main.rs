@@ -1,7 +1,7 @@
-//! The one binary.
+//! The `windlass` binary.
 //!
-//! An agent waits for `hook` at every tool call, and hosts are started by the dozen: the small
-//! programs are told apart by the first argument, before anything else of the command line exists.
+//! An agent waits for `hook` at every tool call, and a run may start dozens of hosts. So `main` picks the
+//! small programs by their first argument before it builds the command line.
 
 mod cli;
 mod exit;

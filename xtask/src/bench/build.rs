@@ -1,8 +1,7 @@
-//! How long a newcomer waits: a fresh clone, the README's first command, the first line of output.
+//! Measures how long a new user waits for the first output of the README's first command.
 //!
-//! The clone has its own target folder, so everything is compiled. What the registry has to send is
-//! fetched before the clock starts. CPU time is printed beside the time on the clock: on a machine
-//! that others use, only the former compares.
+//! The clone has its own target folder, so cargo compiles everything. The bench fetches the dependencies
+//! before it starts the clock. It also prints CPU time, which you can compare even on a busy machine.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -12,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::{cargo, say};
 
-/// On two idle cores.
+/// The goal on two idle cores.
 const GOAL: Duration = Duration::from_secs(120);
 
 /// Clones the last commit, runs the README's first command there and prints the times.
@@ -20,7 +19,7 @@ pub(crate) fn run() -> Result<(), String> {
     let clone = FreshClone::make()?;
     let readme =
         fs::read_to_string(clone.0.join("README.md")).map_err(|error| format!("README.md: {error}"))?;
-    let line = first_command(&readme).ok_or("the README has no command in a block of shell")?;
+    let line = first_command(&readme).ok_or("the README has no command in a `sh` block")?;
     succeed(clone.command(&["cargo", "fetch", "--quiet", "--locked"]))?;
     say::note(&format!("`{}` in a fresh clone of the last commit", line.join(" ")));
     let cpu = cpu_of_children()?;
@@ -35,11 +34,11 @@ pub(crate) fn run() -> Result<(), String> {
     }
     println!("first output   {:>6.1} s (goal: {} s on two idle cores)", first.as_secs_f64(), GOAL.as_secs());
     println!("end            {:>6.1} s", start.elapsed().as_secs_f64());
-    println!("CPU, all of it {:>6.1} s (user and system)", (cpu_of_children()? - cpu).as_secs_f64());
+    println!("CPU            {:>6.1} s (user and system)", (cpu_of_children()? - cpu).as_secs_f64());
     Ok(())
 }
 
-/// The time until the command prints its first line; what cargo says goes to the terminal.
+/// Returns the time until the command prints its first line. Cargo's output goes to the terminal.
 fn first_output(child: &mut Child, start: Instant) -> Result<Duration, String> {
     let mut lines = child.stdout.take().into_iter().flat_map(|pipe| BufReader::new(pipe).lines());
     let first = lines.next().map(|_| start.elapsed()).ok_or("the command printed nothing")?;
@@ -47,14 +46,14 @@ fn first_output(child: &mut Child, start: Instant) -> Result<Duration, String> {
     Ok(first)
 }
 
-/// The words of the first line in the first block of shell, without the comment.
+/// Returns the words of the first line in the first `sh` block, without the comment.
 fn first_command(readme: &str) -> Option<Vec<&str>> {
     let line = readme.lines().skip_while(|line| *line != "```sh").nth(1)?;
     let words = line.split_whitespace().take_while(|word| !word.starts_with('#'));
     Some(words.collect()).filter(|words: &Vec<&str>| !words.is_empty())
 }
 
-/// A clone in a temporary folder, which goes away with it.
+/// A clone in a temporary folder, deleted on drop.
 struct FreshClone(PathBuf);
 
 impl FreshClone {
@@ -67,7 +66,7 @@ impl FreshClone {
         Ok(clone)
     }
 
-    /// A command in the clone that knows nothing of how this program was started.
+    /// Returns a command in the clone, without the build variables of this process.
     fn command(&self, words: &[&str]) -> Command {
         let (program, rest) = words.split_first().unwrap_or((&"true", &[]));
         let mut command = Command::new(program);
@@ -92,13 +91,13 @@ fn succeed(mut command: Command) -> Result<(), String> {
     }
 }
 
-/// The CPU time of the children that this process has waited for, and of theirs.
+/// Returns the CPU time of the finished children of this process, including their own children.
 fn cpu_of_children() -> Result<Duration, String> {
     let stat = fs::read_to_string("/proc/self/stat").map_err(|error| format!("/proc/self/stat: {error}"))?;
-    cpu_in(&stat).ok_or_else(|| "/proc/self/stat has another form".to_owned())
+    cpu_in(&stat).ok_or_else(|| "could not read CPU times from /proc/self/stat".to_owned())
 }
 
-/// Fields 16 and 17 of `PID (NAME) STATE …`, in hundredths of a second on every Linux.
+/// Reads fields 16 and 17 of `PID (NAME) STATE …`. Linux gives them in hundredths of a second.
 fn cpu_in(stat: &str) -> Option<Duration> {
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(13);
     let mut ticks = || fields.next()?.parse::<u64>().ok();

@@ -1,4 +1,4 @@
-//! How soon a large workflow document is read and checked.
+//! Measures how long `windlass workflow check` takes for a large document.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -19,7 +19,7 @@ pub(crate) fn run(bin: &Path) -> Result<(), String> {
     let check = |file: &'static str| {
         let mut command = Command::new(bin);
         command.args(["workflow", "check", file]).current_dir(&folder).stdin(Stdio::null());
-        // Nothing that this person has of their own takes part.
+        // Keeps the person's own settings and workflows out of the measurement.
         command.env("HOME", &folder).env_remove("XDG_CONFIG_HOME").env_remove("XDG_STATE_HOME");
         Ok(command)
     };
@@ -30,8 +30,8 @@ pub(crate) fn run(bin: &Path) -> Result<(), String> {
     compare(&contestants, ROUNDS)
 }
 
-/// Half of the nodes one after the other, each with the words of the one before; half at once,
-/// each with the words of one of those.
+/// Returns a document with this many nodes. Half of them run in sequence, and each uses the output of the
+/// node before it. The other half run in parallel, and each uses the output of one node of the first half.
 fn document(nodes: usize) -> String {
     let mut text = String::from("name: large\nnodes:\n  - id: n0\n    prompt: Begin.\n");
     // Writing to a string cannot fail.

@@ -1,4 +1,4 @@
-//! An engine that answers every hook call at once, for measuring the forwarder alone.
+//! An engine that answers every hook call at once, to measure only `windlass hook`.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
@@ -6,17 +6,17 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::thread;
 
-/// A socket, a payload of 2.4 KB, and a thread that answers. Gone when dropped.
+/// A socket, a payload of 2.4 KB, and a thread that answers. Dropping it deletes the folder.
 pub(crate) struct Engine {
     folder: PathBuf,
 }
 
 impl Engine {
-    /// What every hook is told to print.
+    /// The answer that every hook prints.
     pub(crate) const ANSWER: &str =
         r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow"}}"#;
 
-    /// The session every hook belongs to.
+    /// The session that every hook belongs to.
     pub(crate) const COOKIE: &str = "k3f9x2.implement-task@2.1.1.session";
 
     pub(crate) fn start() -> Result<Engine, String> {
@@ -26,10 +26,10 @@ impl Engine {
         fs::create_dir(&folder).map_err(say)?;
         fs::write(folder.join("payload"), payload()).map_err(say)?;
         let listener = UnixListener::bind(folder.join("s.sock")).map_err(say)?;
-        // Lives as long as the process: it only ever waits for the next connection.
+        // The thread lives as long as the process and waits for connections.
         thread::spawn(move || {
             for connection in listener.incoming().map_while(Result::ok) {
-                // A hook that went away before its answer is measured as it is.
+                // A hook that exits before its answer shows up in the measurement.
                 let _ = answer(&connection);
             }
         });
@@ -40,7 +40,7 @@ impl Engine {
         self.folder.join("s.sock")
     }
 
-    /// What the agent CLI would write to the hook, from its beginning.
+    /// Opens the payload that an agent CLI would write to the hook.
     pub(crate) fn payload(&self) -> Result<File, String> {
         open(&self.folder.join("payload"))
     }

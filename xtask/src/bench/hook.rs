@@ -1,4 +1,4 @@
-//! One hook call from start to exit, beside the floor and beside what others ship.
+//! Measures one hook call from start to exit, compared with `/bin/true` and a Node script.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -32,7 +32,7 @@ pub(crate) fn run(bin: &Path) -> Result<(), String> {
             command: Box::new(move || fed(Path::new("node"), &[script, "PreToolUse"])),
             every: 10,
         }),
-        _ => say::note("node is not installed: not compared with it"),
+        _ => say::note("node is not installed, so there is no comparison with it"),
     }
     compare(&contestants, ROUNDS)
 }

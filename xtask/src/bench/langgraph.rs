@@ -1,7 +1,7 @@
-//! LangGraph with its SQLite saver, in a Python environment of its own beside the agent CLIs.
+//! Installs LangGraph and its SQLite saver into a separate Python environment in the cache.
 //!
-//! Only `bench steps` asks for it, so neither the tests nor `install` wait for a download. What
-//! it measures of itself is `bench/langgraph.py`.
+//! Only `bench steps` needs it, so the tests and `install` do not wait for this download. The script
+//! `bench/langgraph.py` takes the measurements.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::agents::cache_folder;
 use crate::cargo::{self, could_not_start, is_on_path};
 use crate::say;
 
-/// Every package with its exact version.
+/// The packages with their exact versions.
 const LOCK: &str = include_str!("../../../bench/langgraph.txt");
 
 /// An environment in which `bench/langgraph.py` runs.
@@ -20,7 +20,7 @@ pub(crate) struct LangGraph {
 }
 
 impl LangGraph {
-    /// Installed once; or why it cannot be had.
+    /// Returns the environment and installs it if necessary, or returns why that failed.
     pub(crate) fn get() -> Result<LangGraph, String> {
         let cache = cache_folder().ok_or("neither WINDLASS_TEST_CACHE nor HOME is set")?;
         let folder = cache.join(format!("langgraph-{}", version().unwrap_or("unknown")));
@@ -31,7 +31,7 @@ impl LangGraph {
         Ok(LangGraph { python: python(&folder) })
     }
 
-    /// The script with these words. Nothing of a person's own Python gets into it.
+    /// Returns the command that runs the script. `-E` ignores the person's Python variables.
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(&self.python);
         command.arg("-E").arg(cargo::root().join("bench/langgraph.py"));
@@ -39,7 +39,7 @@ impl LangGraph {
     }
 }
 
-/// The version of LangGraph itself.
+/// Returns the version of LangGraph.
 fn version() -> Option<&'static str> {
     LOCK.lines().find_map(|line| line.strip_prefix("langgraph=="))
 }
@@ -48,20 +48,21 @@ fn python(folder: &Path) -> PathBuf {
     folder.join("bin/python")
 }
 
-/// The lock is written last, so an interrupted install is seen, and so is one of other versions.
-/// The Python is a link to the system's, which may have gone.
+/// Returns whether the install finished and has the current versions. The file `complete` is written last.
+///
+/// Also checks the Python, because it is a link to the system's Python, which may no longer exist.
 fn is_complete(folder: &Path) -> bool {
     fs::read_to_string(folder.join("complete")).is_ok_and(|lock| lock == LOCK) && python(folder).is_file()
 }
 
-/// Beside its place first, then renamed: two at once do not see each other's halves.
+/// Installs into a temporary folder and renames it, so that a parallel install never sees half of it.
 fn install(cache: &Path, folder: &Path) -> Result<(), String> {
     if !is_on_path("python3") {
         return Err("python3 is not installed".to_owned());
     }
     let place = cache.join(format!(".installing-langgraph-{}", std::process::id()));
     let outcome = fill(&place).and_then(|()| put_in_place(&place, folder));
-    // Nothing is left there when it was renamed.
+    // After a rename the folder no longer exists.
     let _ = fs::remove_dir_all(&place);
     outcome
 }
@@ -85,7 +86,7 @@ fn put_in_place(place: &Path, folder: &Path) -> Result<(), String> {
     fs::rename(place, folder).map_err(|error| format!("{}: {error}", folder.display()))
 }
 
-/// Runs it; if it fails, the last line it said is the reason.
+/// Runs a command. If it fails, the error is the last line of its output.
 fn succeed(command: &mut Command) -> Result<(), String> {
     let output = command.stdin(Stdio::null()).output().map_err(|error| could_not_start(command, &error))?;
     if output.status.success() {
@@ -95,7 +96,7 @@ fn succeed(command: &mut Command) -> Result<(), String> {
     Err(reason(&String::from_utf8_lossy(&said)).unwrap_or_else(|| output.status.to_string()))
 }
 
-/// pip ends with what was wrong; venv too, after a line without content.
+/// Returns the last line that is not blank. pip and venv end their output with the reason.
 fn reason(said: &str) -> Option<String> {
     said.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
 }

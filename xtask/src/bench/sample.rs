@@ -1,20 +1,21 @@
-//! Whole programs, started again and again in turn, and their times side by side.
+//! Starts programs repeatedly, in turn, and compares their times.
 //!
-//! In turn, because a machine's mood changes by the second: only times of one round compare.
+//! The programs take turns because the load of a machine changes every second. Only times of the same
+//! round are comparable.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// One program that is measured.
+/// A program to measure.
 pub(crate) struct Contestant<'a> {
     pub(crate) name: &'a str,
-    /// Makes the command anew for each start.
+    /// Builds the command for one start.
     pub(crate) command: Box<dyn Fn() -> Result<Command, String> + 'a>,
-    /// In how many of the rounds it takes part: one in so many.
+    /// The program runs in every `every`-th round.
     pub(crate) every: usize,
 }
 
-/// Starts them all in turn, `rounds` times, and prints a table; the first is the measure.
+/// Starts the programs in turn, `rounds` times, and prints a table. The first program is the baseline.
 pub(crate) fn compare(contestants: &[Contestant<'_>], rounds: usize) -> Result<(), String> {
     let mut times: Vec<Vec<Duration>> = contestants.iter().map(|_| Vec::new()).collect();
     for round in 0..rounds {

@@ -1,4 +1,4 @@
-//! How soon the binary answers when it is only asked for its name or its help.
+//! Measures how fast the binary prints its version and its help.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -1,8 +1,8 @@
-//! Durable steps of workflows beside LangGraph with its SQLite saver, in turn.
+//! Compares durable workflow steps with LangGraph and its SQLite saver, in turn.
 //!
-//! Both are programs that take the same words and answer with a line of the same JSON: ours is
-//! the example `steps` of the store (engine and store, as the owner of a run commits), theirs is
-//! `bench/langgraph.py`. What cannot be had is said where its figure would stand.
+//! Both are programs that take the same arguments and print one line of the same JSON. Ours is the
+//! example `steps` of the store (engine and store, committing as the owner of a run does). Theirs is
+//! `bench/langgraph.py`. If LangGraph is not available, the table says why instead of its figures.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -17,7 +17,7 @@ const ROUNDS: usize = 5;
 pub(crate) fn run(_: &Path) -> Result<(), String> {
     let bench = Bench { ours: example()?, peer: LangGraph::get(), folder: folder("steps")? };
     if let Err(why) = &bench.peer {
-        say::note(&format!("LangGraph is not compared with: {why}"));
+        say::note(&format!("no comparison with LangGraph: {why}"));
     }
     println!("{:<58} {:>10}  goal", "steps: engine and store", "measured");
     bench.fixed()?;
@@ -30,7 +30,7 @@ fn line(what: &str, measured: impl std::fmt::Display, goal: &str) {
     println!("{what:<58} {measured:>10}  {goal}");
 }
 
-/// The example of the store, built.
+/// Builds the example of the store and returns its path.
 fn example() -> Result<PathBuf, String> {
     let words = ["build", "--quiet", "--release", "--package", "windlass-store", "--example", "steps"];
     match cargo::succeeds(&mut cargo(&words))? {
@@ -39,19 +39,19 @@ fn example() -> Result<PathBuf, String> {
     }
 }
 
-/// Who takes the steps.
+/// The program that takes the steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Who {
     Store,
     LangGraph,
 }
 
-/// What one program said of one scenario, in seconds and bytes.
+/// The figures of one program for one scenario, in seconds and bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Took {
     cpu: f64,
     database: f64,
-    /// A late step beside an early one, where one follows the other.
+    /// The CPU time of a late step divided by that of an early step, in scenarios that measure it.
     last_by_first: Option<f64>,
 }
 
@@ -64,13 +64,13 @@ impl Took {
     }
 }
 
-/// The number at a key of a flat object. There is no parser here: xtask depends on nothing.
+/// Returns the number at a key of a flat JSON object. xtask has no dependencies, so no JSON parser either.
 fn number(line: &str, key: &str) -> Option<f64> {
     let (_, rest) = line.split_once(&format!("\"{key}\":"))?;
     rest.split([',', '}']).next()?.trim().parse().ok()
 }
 
-/// One scenario as one of the two is to take it.
+/// One scenario for one of the two programs.
 struct Turn<'a> {
     who: Who,
     words: &'a [&'a str],
@@ -96,17 +96,17 @@ impl Bench {
             Turn { who: Who::LangGraph, words: &words, rounds: ROUNDS },
             Turn { who: Who::LangGraph, words: &unsynced, rounds: ROUNDS },
         ])?;
-        println!("1,000 steps of a one-node loop, state of 4 KB, CPU µs a step");
+        println!("1,000 steps of a one-node loop, state of 4 KB, CPU µs per step");
         let each = |took: Took| format!("{:.0}", took.cpu / COUNT * 1e6);
-        println!("  each survives a killed process");
+        println!("  each step survives a killed process");
         told("    Windlass", unsynced, each, "<= 150");
         self.peer_told("    LangGraph", peer_unsynced, each, "");
-        self.ratio("    LangGraph x Windlass", unsynced, peer_unsynced, ">= 8");
-        println!("  each is synced, and survives a loss of power");
-        told("    a file appended to and synced, nothing else", floor, each, "");
+        self.ratio("    LangGraph / Windlass", unsynced, peer_unsynced, ">= 8");
+        println!("  each step is synced and survives a power cut");
+        told("    baseline: append to a file and sync", floor, each, "");
         told("    Windlass", store, each, "<= 150");
         self.peer_told("    LangGraph", peer, each, "");
-        self.ratio("    LangGraph x Windlass", store, peer, ">= 8");
+        self.ratio("    LangGraph / Windlass", store, peer, ">= 8");
         Ok(())
     }
 
@@ -114,28 +114,28 @@ impl Bench {
         const DELTAS: f64 = 2000.0 * 1024.0;
         let words = ["grow", "--count", "2000", "--delta", "1024"];
         let deltas = [words.as_slice(), &["--channel", "delta"]].concat();
-        // Two gigabytes and most of a minute: once.
+        // The list takes two gigabytes and most of a minute, so it runs once.
         let [store, list, delta] = self.in_turn([
             Turn { who: Who::Store, words: &words, rounds: ROUNDS },
             Turn { who: Who::LangGraph, words: &words, rounds: 1 },
             Turn { who: Who::LangGraph, words: &deltas, rounds: 3 },
         ])?;
         let flat = |took: Took| took.last_by_first.map_or("?".to_owned(), |times| format!("{times:.2}"));
-        println!("2,000 steps, state growing by 1 KB each: a late step x an early one, CPU");
+        println!("2,000 steps, state grows by 1 KB per step: CPU of a late step / an early step");
         told("  Windlass", store, flat, "<= 1.2");
         self.peer_told("  LangGraph", list, flat, "");
         self.peer_told("  LangGraph, its DeltaChannel (beta)", delta, flat, "");
         let size = |took: Took| format!("{:.1}", took.database / DELTAS);
-        println!("the same: database x all that was added");
+        println!("the same: size of the database / size of the added state");
         told("  Windlass", store, size, "<= 3");
         self.peer_told("  LangGraph", list, size, "");
         self.peer_told("  LangGraph, its DeltaChannel (beta)", delta, size, "");
-        self.ratio("CPU of LangGraph x Windlass", store, list, "");
-        self.ratio("CPU of LangGraph with its DeltaChannel x Windlass", store, delta, "");
+        self.ratio("CPU of LangGraph / Windlass", store, list, "");
+        self.ratio("CPU of LangGraph with its DeltaChannel / Windlass", store, delta, "");
         Ok(())
     }
 
-    /// So many at once, and a quarter of them: the cost of each should be the same.
+    /// Runs `many` at once, then a quarter of them. The cost of each should be the same.
     fn linear(&self, scenario: &str, option: &str, many: u32, what: &str, one: &str) -> Result<(), String> {
         let (few, all) = ((many / 4).to_string(), many.to_string());
         let (few, all) = ([scenario, option, few.as_str()], [scenario, option, all.as_str()]);
@@ -146,21 +146,21 @@ impl Bench {
             turn(Who::LangGraph, &few),
             turn(Who::LangGraph, &all),
         ])?;
-        println!("{many} {what}, CPU µs a {one}");
+        println!("{many} {what}, CPU µs per {one}");
         let each = |took: Took| format!("{:.0}", took.cpu / f64::from(many) * 1e6);
         told("  Windlass", store, each, "");
         self.peer_told("  LangGraph", peer, each, "");
-        self.ratio("  LangGraph x Windlass", store, peer, "");
+        self.ratio("  LangGraph / Windlass", store, peer, "");
         let quarter = many / 4;
         let by = |few: Option<Took>| move |took: Took| few.map_or("?".to_owned(), |few| beside(took, few));
         told(
-            &format!("  a {one} of {many} x a {one} of {quarter}, Windlass"),
+            &format!("  a {one} of {many} / a {one} of {quarter}, Windlass"),
             store,
             by(store_few),
             "about 1",
         );
         self.peer_told(
-            &format!("  a {one} of {many} x a {one} of {quarter}, LangGraph"),
+            &format!("  a {one} of {many} / a {one} of {quarter}, LangGraph"),
             peer,
             by(peer_few),
             "",
@@ -168,8 +168,8 @@ impl Bench {
         Ok(())
     }
 
-    /// Round by round, each in its turn; the median of each by CPU, or nothing of a peer that
-    /// cannot be had.
+    /// Runs all turns, round by round. Returns the median of each turn, or `None` for a peer that is not
+    /// available.
     fn in_turn<const N: usize>(&self, turns: [Turn<'_>; N]) -> Result<[Option<Took>; N], String> {
         let mut all: [Vec<Took>; N] = std::array::from_fn(|_| Vec::new());
         for round in 0..ROUNDS {
@@ -196,7 +196,7 @@ impl Bench {
         }
     }
 
-    /// A figure of the peer, or why there is none.
+    /// Prints a figure of the peer, or why there is none.
     fn peer_told(&self, what: &str, took: Option<Took>, figure: impl Fn(Took) -> String, goal: &str) {
         match &self.peer {
             Ok(_) => told(what, took, figure, goal),
@@ -215,13 +215,13 @@ fn told(what: &str, took: Option<Took>, figure: impl Fn(Took) -> String, goal: &
     line(what, took.map_or("?".to_owned(), figure), goal);
 }
 
-/// What one of all took beside one of a quarter of them.
+/// Returns the cost of one among all, divided by the cost of one among a quarter of them.
 fn beside(all: Took, quarter: Took) -> String {
     format!("{:.2}", all.cpu / (4.0 * quarter.cpu))
 }
 
-/// Each figure by itself: the round with the middle CPU need not be the one with the middle of
-/// the rest.
+/// Returns the median of each figure separately. The round with the median CPU time need not have the other
+/// medians.
 fn median(took: Vec<Took>) -> Option<Took> {
     let middle = |figure: fn(&Took) -> Option<f64>| {
         let mut figures: Vec<f64> = took.iter().filter_map(figure).collect();

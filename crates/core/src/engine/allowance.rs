@@ -1,10 +1,10 @@
-//! What may be spent by the run and by each block around a node.
+//! The allowance of the run and of each block around a node.
 
 use crate::graph::workflow::Budget;
 use crate::run::Spent;
 use crate::usage::{Usage, dollars};
 
-/// What may be spent and was.
+/// A budget and the amount spent from it.
 #[derive(Debug)]
 pub(super) struct Allowance {
     pub(super) budget: Budget,
@@ -12,7 +12,7 @@ pub(super) struct Allowance {
 }
 
 impl Allowance {
-    /// What is spent, in words.
+    /// Describes the part of the budget that is used up, including turns.
     pub(super) fn is_spent(&self) -> Option<String> {
         let Allowance { budget, spent } = self;
         if let Some(most) = budget.turns.filter(|most| spent.turns >= *most) {
@@ -21,7 +21,7 @@ impl Allowance {
         self.is_empty()
     }
 
-    /// What of tokens and money is spent, in words.
+    /// Describes the part of the budget that is used up, tokens and money only.
     pub(super) fn is_empty(&self) -> Option<String> {
         let Allowance { budget, spent } = self;
         let tokens = tokens(&spent.usage);
@@ -33,7 +33,8 @@ impl Allowance {
         Some(format!("the budget of {} is spent: it cost {}", dollars(most), dollars(cost)))
     }
 
-    /// What is left in it for one who has spent so much of it.
+    /// Returns the most that a run may spend in total from this allowance, given that it has spent
+    /// `by` of it.
     pub(super) fn left_to(&self, by: &Spent) -> Budget {
         let Allowance { budget, spent } = self;
         let others = spent.since(by);
@@ -47,12 +48,12 @@ impl Allowance {
     }
 }
 
-/// What one who has spent so much of all of them may spend of them in all.
+/// Returns the most that a run may spend in total from all allowances, given its own spending.
 pub(super) fn left_to(purses: &[Allowance], by: &Spent) -> Budget {
     purses.iter().fold(Budget::default(), |left, purse| left.least(&purse.left_to(by)))
 }
 
-/// Tokens that count: in and out, not those from a cache.
+/// Returns the number of tokens that count against a budget: in and out, but not from a cache.
 pub(super) fn tokens(usage: &Usage) -> u64 {
     usage.input_tokens.saturating_add(usage.output_tokens)
 }

@@ -1,4 +1,4 @@
-//! How nodes are ended before they are done: nothing new begins, what is under way is put away.
+//! Ends nodes before they are done: starts nothing new and cleans up the work in progress.
 
 use super::DecisionCx;
 use super::frame::Frame;
@@ -7,7 +7,7 @@ use super::node::pair::NodeSite;
 use crate::graph::workflow::Node;
 use crate::run::{ActiveNode, Lane, Outcome};
 
-/// Ends a sequence. How it ended, when that takes no time.
+/// Ends a sequence. Returns its outcome if that takes no time.
 pub(super) fn lane(
     cx: &mut DecisionCx<'_>,
     steps: &[Node],
@@ -25,7 +25,7 @@ pub(super) fn lane(
     super::lane::after(cx, steps, lane, frame, over)
 }
 
-/// Ends a node. How it ended, when that takes no time.
+/// Ends a node. Returns its outcome if that takes no time.
 pub(super) fn node(
     cx: &mut DecisionCx<'_>,
     step: &Node,

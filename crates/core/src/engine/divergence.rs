@@ -1,7 +1,8 @@
-//! Follows a log: folds it, and compares the effects that the engine plans with those that were recorded.
+//! Folds a log and compares the effects that the engine plans with the recorded ones.
 //!
-//! Pure. Recovery goes on with a run only where the ids are the same in every record. The rest of a record (how
-//! an effect is done, what people are told) may differ between releases; `replay` compares that too.
+//! Pure. Recovery continues a run only if the effect ids are the same in every record. The rest of
+//! a record (the details of an effect, the news) may differ between releases; `replay` compares
+//! that too.
 
 use std::fmt;
 
@@ -11,10 +12,10 @@ use crate::event::Record;
 use crate::id::{EffectId, RunId};
 use crate::run::RunState;
 
-/// A log, folded.
+/// A folded log.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Followed {
-    /// Where the run stands by its facts; nothing where the log has no beginning.
+    /// The state after the last record. `None` if the log does not start a run.
     pub state: Option<RunState>,
     /// The first record for which the engine plans other effects today.
     pub divergence: Option<Divergence>,
@@ -23,16 +24,14 @@ pub struct Followed {
 /// A record for which the engine plans other effects today.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Divergence {
-    /// Which record, from 1.
+    /// The number of the record, counted from 1.
     pub seq: u64,
-    /// The effects in the record.
     pub recorded: Vec<EffectId>,
-    /// The effects that the engine plans.
     pub planned: Vec<EffectId>,
 }
 
 impl Divergence {
-    /// Compares the effects of a record with those that follow from its fact today.
+    /// Compares the recorded effects with those that the engine planned for the same event.
     pub fn of(seq: u64, record: &Record, step: &Decision) -> Option<Divergence> {
         let recorded = record.effects.iter().map(|planned| &planned.id);
         let planned = step.effects.iter().map(|planned| &planned.id);
@@ -46,7 +45,7 @@ impl Divergence {
 impl fmt::Display for Divergence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (recorded, planned) = (names(&self.recorded), names(&self.planned));
-        write!(f, "record {} planned {recorded}, and this windlass would plan {planned}", self.seq)
+        write!(f, "record {} planned {recorded}, but this windlass plans {planned}", self.seq)
     }
 }
 
@@ -57,7 +56,7 @@ fn names(effects: &[EffectId]) -> String {
     }
 }
 
-/// Folds records onto a state, or from the beginning where there is none, and compares.
+/// Folds records onto a state, or from the beginning if there is none, and compares them.
 pub fn follow<'a>(
     run: &RunId,
     state: Option<RunState>,

@@ -1,9 +1,10 @@
-//! Why a node of a run ran or did not, what stands around it, and how far it is.
+//! Explains why a node of a run ran or did not run, which blocks enclose it, and its progress.
 //!
-//! Pure: read from the state alone. Saying it in words is a face's.
+//! Pure: reads the state alone. The command line turns the result into words.
 //!
-//! - [`unreached`]: what kept a node from being reached. - [`around`]: what the blocks around it did.
-//! - [`time`]: the same of one of its rounds and tries.
+//! - [`mod@unreached`]: the cause that kept a node from being reached.
+//! - [`mod@around`]: the progress of the blocks around a node.
+//! - [`time`]: the same for one instance of the node.
 
 mod around;
 mod time;
@@ -21,25 +22,21 @@ use around::{Reached, around_by, rounds_in};
 pub use time::{explain_time, times_of};
 use unreached::unreached;
 
-/// How far a node is.
+/// The progress of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NodeProgress {
-    /// It has not begun.
     NotReached,
-    /// It is under way.
     Running,
-    /// It is under way, and waits.
+    /// The node is in progress, but only waits.
     Waiting,
-    /// It begins when the pause of the run is over.
+    /// The node starts after the pause.
     Held,
-    /// It was left out.
     Skipped,
-    /// It is over.
     Over(FinalStatus),
 }
 
 impl NodeProgress {
-    /// The word used in output.
+    /// Returns the word for output.
     pub fn word(self) -> &'static str {
         match self {
             NodeProgress::NotReached => "not reached",
@@ -53,159 +50,122 @@ impl NodeProgress {
     }
 }
 
-/// Why a node ran or did not, and how it went.
+/// The explanation of why a node ran or did not run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explanation {
-    /// The node.
     pub node: NodeId,
-    /// What kind it is.
     pub kind: &'static str,
-    /// How far it is.
     pub far: NodeProgress,
-    /// Why it ran or did not, the last time.
+    /// The cause of the last start, or of the lack of one.
     pub why: ExplainedCause,
-    /// The blocks it stands in, the outermost first.
+    /// The blocks around it, outermost first.
     pub around: Vec<EnclosingBlock>,
-    /// What became of it; nothing where it was never reached.
+    /// The history of the node. `None` if it was never reached.
     pub seen: Option<NodeHistory>,
 }
 
-/// Why a node ran, or did not.
+/// The reason why a node ran or did not run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum ExplainedCause {
-    /// It was reached.
     Reached(NodeCause),
-    /// It was not.
     NotReached(Unreached),
 }
 
-/// Why a node was not reached.
+/// The reason why a node was not reached.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Unreached {
-    /// The block around it that was not reached, either; nothing where it is about the node itself.
+    /// The enclosing block that was not reached either. `None` if the cause concerns the node
+    /// itself.
     pub block: Option<NodeId>,
-    /// Why.
     #[serde(flatten)]
     pub because: UnreachedCause,
 }
 
-/// What kept a node from being reached.
+/// The cause that kept a node from being reached.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "why")]
 pub enum UnreachedCause {
-    /// One before it is under way.
-    Later {
-        /// Which.
-        node: NodeId,
-    },
-    /// One before it did not end well.
-    Failed {
-        /// Which.
-        node: NodeId,
-        /// How it ended.
-        outcome: Outcome,
-    },
-    /// The other of two ways was taken.
+    /// A previous node is in progress.
+    Later { node: NodeId },
+    /// A previous node did not succeed.
+    Failed { node: NodeId, outcome: Outcome },
+    /// An `if` chose the other branch.
     OtherWay {
-        /// The node that chose.
+        /// The `if` node.
         node: NodeId,
-        /// By what.
         condition: String,
-        /// Whether that held.
+        /// The value of the condition.
         held: bool,
     },
-    /// The block around it was left out.
+    /// An enclosing block was skipped.
     LeftOut {
-        /// Which.
         node: NodeId,
-        /// What did not hold.
+        /// The condition that was false.
         condition: String,
     },
-    /// Its branch has to wait for others to end.
+    /// The branch waits for other branches to end.
     NoRoom {
         /// The parallel block.
         node: NodeId,
-        /// The branch.
         branch: String,
     },
-    /// No task was chosen yet.
-    NoRound {
-        /// The loop.
-        node: NodeId,
-    },
-    /// The block around it was over before.
-    Over {
-        /// Which.
-        node: NodeId,
-        /// How it ended.
-        outcome: Outcome,
-    },
-    /// The run was ended before.
-    Ended {
-        /// How.
-        outcome: Outcome,
-    },
-    /// The run is paused: it begins when that goes on.
+    /// No task has been chosen yet.
+    NoRound { node: NodeId },
+    /// An enclosing block ended first.
+    Over { node: NodeId, outcome: Outcome },
+    /// The run ended first.
+    Ended { outcome: Outcome },
+    /// The run is paused. The node starts after the pause.
     Paused,
-    /// Its turn has not come.
+    /// The node has not had its turn.
     NotYet,
 }
 
 /// A block around a node.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EnclosingBlock {
-    /// Which.
     pub node: NodeId,
-    /// How far it is.
     pub far: NodeProgress,
-    /// How it ended, once it has.
     pub outcome: Option<Outcome>,
-    /// What it did.
     pub block: BlockProgress,
 }
 
-/// What a block did.
+/// The progress of a block.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "block")]
 pub enum BlockProgress {
-    /// It chose one of two ways.
     If {
-        /// By what.
         condition: String,
-        /// Whether that held; nothing where it was not looked at.
+        /// The value of the condition. `None` if it was not evaluated.
         held: Option<bool>,
-        /// The way the node stands on is the first.
+        /// The node is in the `then` branch.
         then: bool,
     },
-    /// It did the same again.
     Loop {
-        /// Rounds begun.
+        /// The number of iterations started.
         rounds: u32,
-        /// The round the node was last in.
+        /// The last iteration of the node.
         round: Option<u32>,
-        /// Rounds at most; 0 is without bound.
+        /// The maximum number of iterations. 0 means no limit.
         max: u32,
     },
-    /// It did its tasks.
     Tasks {
-        /// Rounds begun.
+        /// The number of iterations started.
         rounds: u32,
-        /// The round the node was last in.
+        /// The last iteration of the node.
         round: Option<u32>,
-        /// Tasks that were done.
+        /// The number of completed tasks.
         passed: u32,
     },
-    /// It did several things at once.
     Parallel {
-        /// The branch the node stands on.
+        /// The branch that contains the node.
         branch: String,
-        /// When the block is over.
         join: Join,
     },
 }
 
-/// How far a node is.
+/// Returns the progress of a node.
 pub fn far(state: &RunState, node: &NodeId) -> NodeProgress {
     let here: Vec<&ActiveNode> = actives(state).into_iter().filter(|active| active.step == *node).collect();
     if !here.is_empty() {
@@ -217,7 +177,7 @@ pub fn far(state: &RunState, node: &NodeId) -> NodeProgress {
     }
     match state.bookkeeping.nodes.get(node) {
         None => NodeProgress::NotReached,
-        // What ran in an earlier round is not undone by being left out later.
+        // A node that ran in an earlier iteration counts as run, even if it was skipped later.
         Some(NodeHistory { cause: NodeCause::WhenFalse { .. }, earlier: Some(outcome), .. }) => {
             NodeProgress::Over(outcome.status)
         }
@@ -227,7 +187,7 @@ pub fn far(state: &RunState, node: &NodeId) -> NodeProgress {
     }
 }
 
-/// Why a node ran or did not; nothing where the workflow has no such node.
+/// Explains a node. Returns `None` if the workflow has no such node.
 pub fn explain(state: &RunState, node: &NodeId) -> Option<Explanation> {
     let way = way(&state.spec.body, None, node)?;
     let seen = state.bookkeeping.nodes.get(node).cloned();
@@ -244,7 +204,7 @@ pub fn explain(state: &RunState, node: &NodeId) -> Option<Explanation> {
     Some(Explanation { node: node.clone(), kind, far, why, around, seen })
 }
 
-/// What the blocks on the way to a node did, as to one of its times where it had one.
+/// Returns the progress of the blocks around a node, or around one instance of it.
 fn around(state: &RunState, way: &[SequencePosition<'_>], instance: Option<&NodeId>) -> Vec<EnclosingBlock> {
     let reached = if instance.is_some() { Reached::Yes } else { Reached::No };
     let mut rounds = instance.map(|name| rounds_in(name.as_str())).unwrap_or_default().into_iter();
@@ -255,7 +215,7 @@ fn around(state: &RunState, way: &[SequencePosition<'_>], instance: Option<&Node
         .collect()
 }
 
-/// The node that was probably meant.
+/// Returns the node whose id is most similar to a text.
 pub fn nearest(state: &RunState, written: &str) -> Option<NodeId> {
     let allowed = (written.chars().count() / 3).clamp(1, 3);
     let ids = ids_in(&state.spec.body).into_iter();
@@ -269,7 +229,8 @@ fn actives(state: &RunState) -> Vec<&ActiveNode> {
     actives
 }
 
-/// Whether a node under way only waits: for a time, a person, an event, the end of a pause.
+/// Decides whether a node in progress only waits: for a time, a person, an event or the end of a
+/// pause.
 fn waits(bookkeeping: &Bookkeeping, active: &ActiveNode) -> bool {
     let is_held = bookkeeping.deferred.iter().any(|id| id.node == active.instance);
     let is_asked = bookkeeping.asks.iter().any(|ask| ask.node == active.instance);
@@ -292,7 +253,7 @@ fn waits(bookkeeping: &Bookkeeping, active: &ActiveNode) -> bool {
     }
 }
 
-/// A place in a sequence, and the block that sequence is.
+/// A position in a sequence, and the block that the sequence belongs to.
 #[derive(Clone, Copy)]
 struct SequencePosition<'a> {
     steps: &'a [Node],
@@ -306,7 +267,7 @@ impl<'a> SequencePosition<'a> {
     }
 }
 
-/// The blocks on the way to a node, and the node.
+/// Returns the path to a node: the blocks around it, then the node itself.
 fn way<'a>(
     steps: &'a [Node],
     inside: Option<NodeBlock<'a>>,

@@ -1,4 +1,4 @@
-//! What a node finds around it: its round, its task, where it works, and the values that its
+//! The surroundings of a node: its iteration, its task, its workspace, and the values that its
 //! templates see.
 
 use serde_json::{Value, json};
@@ -12,22 +12,20 @@ use crate::run::{EndReason, FinalStatus, Outcome, RunState};
 use crate::spec::Spec;
 use crate::time::Moment;
 
-/// What stands around a node.
+/// The surroundings of a node.
 #[derive(Debug, Clone)]
 pub(super) struct Frame<'a> {
-    /// The rounds and tries of the blocks around it, for its name.
+    /// The iterations and attempts of the blocks around it, which become part of its instance id.
     pub(super) mark: String,
-    /// The task of this round.
     pub(super) task: Option<&'a Value>,
-    /// The round, from 1.
+    /// The iteration of the innermost loop, counted from 1.
     pub(super) iteration: Option<u32>,
-    /// What was wrong with the last round or try.
+    /// The failures of the last iteration or attempt.
     pub(super) feedback: String,
-    /// Where it works.
     pub(super) workspace: String,
-    /// When the blocks around it must be over.
+    /// The earliest deadline of the blocks around it.
     pub(super) deadline: Option<Moment>,
-    /// What its agents are to say when all is done.
+    /// The signal with which its agents report that all is done.
     pub(super) signal: Option<&'a str>,
 }
 
@@ -44,13 +42,13 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// The name of a node in this round and try.
+    /// Returns the instance id of a node.
     pub(super) fn name(&self, node: &Node, tries: u32) -> NodeId {
         let again = if tries > 1 { format!("~{tries}") } else { String::new() };
         NodeId::new(format!("{}{}{again}", node.id, self.mark))
     }
 
-    /// What stands around the nodes of a block.
+    /// Returns the surroundings of the nodes in a block.
     pub(super) fn inside(&self, node: &Node, tries: u32, deadline: Option<Moment>) -> Frame<'a> {
         let mut inside = Frame { deadline, ..self.clone() };
         if node.retry.times > 0 {
@@ -59,7 +57,7 @@ impl<'a> Frame<'a> {
         inside
     }
 
-    /// The same in a round of a loop.
+    /// Returns the surroundings in one iteration of a loop.
     pub(super) fn in_round(&self, round: u32, feedback: &str) -> Frame<'a> {
         let mut inside = Frame { iteration: Some(round), ..self.clone() };
         inside.mark.push_str(&format!("@{round}"));
@@ -69,18 +67,15 @@ impl<'a> Frame<'a> {
         inside
     }
 
-    /// What a template says here.
     pub(super) fn render(&self, cx: &DecisionCx<'_>, text: &Template) -> Result<String, Outcome> {
         template::render(text, &self.scope(cx, &text.0)).map_err(|error| failed(&text.0, &error))
     }
 
-    /// Whether a condition holds here.
     pub(super) fn is_true(&self, cx: &DecisionCx<'_>, condition: &Expression) -> Result<bool, Outcome> {
         template::is_true(condition, &self.scope(cx, &condition.0))
             .map_err(|error| failed(&condition.0, &error))
     }
 
-    /// What an expression is worth here.
     pub(super) fn evaluate(&self, cx: &DecisionCx<'_>, expression: &Expression) -> Result<Value, Outcome> {
         template::evaluate(expression, &self.scope(cx, &expression.0))
             .map_err(|error| failed(&expression.0, &error))
@@ -89,11 +84,12 @@ impl<'a> Frame<'a> {
     fn scope(&self, cx: &DecisionCx<'_>, text: &str) -> Scope {
         let mut scope = Scope::new(&cx.spec.input, &cx.spec.inputs);
         scope.set_run(&json!({"id": cx.run, "workflow": cx.spec.workflow, "workspace": cx.spec.workspace}));
-        // Only what may be meant: a large output is not copied for nothing, and of a thousand nodes
-        // not even the names are looked at where none is named.
+        // Copies only outputs that the text may name. A large output is not copied in vain, and of
+        // a thousand nodes not even the names are compared if none is used.
         let mut uses = text.split("outputs").skip(1).peekable();
         if uses.peek().is_some() {
-            // `outputs[…]`, or all of them at once: which ones is known only when it is evaluated.
+            // `outputs[...]` or all outputs at once: only the evaluation knows which nodes it
+            // needs.
             let may_be_any = uses.any(|rest| !rest.trim_start().starts_with('.'));
             let text = folded(text);
             for (node, output) in &cx.book.outputs {
@@ -109,7 +105,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// The values that the expressions of a run see now, outside of every round.
+/// Returns the values that the expressions of a run see now, outside of every loop.
 pub fn scope(state: &RunState) -> Scope {
     let spec = &state.spec;
     let mut scope = Scope::new(&spec.input, &spec.inputs);

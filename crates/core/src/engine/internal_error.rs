@@ -1,8 +1,8 @@
-//! An effect that broke: whoever performed it panicked.
+//! Handles an effect that failed because Windlass itself panicked.
 //!
-//! That is a fault of Windlass itself, so no node goes on over it, whatever its `retry` or `on_failure` says: the
-//! run ends, and Windlass ends everything under way. The node that waits for the effect gets a failure, so nothing
-//! waits for ever.
+//! This is a bug in Windlass, so no node continues, whatever its `retry` or `on_failure` says. The
+//! run ends, and Windlass ends everything in progress. The node that waits for the effect gets a
+//! failure, so nothing waits forever.
 
 use super::{Decision, deliver, end, root_node, settle};
 use crate::effect::{Effect, Planned};
@@ -16,7 +16,7 @@ use crate::tasks::{Claim, TaskStatus};
 use crate::time::Moment;
 use crate::usage::Usage;
 
-/// Ends the run because of an effect that broke, where it is still open.
+/// Ends the run because of a failed effect, if the effect is still open.
 pub(super) fn apply(state: &mut RunState, step: &mut Decision, at: Moment, id: &EffectId, what: &str) {
     let Some(planned) = state.bookkeeping.open.iter().find(|planned| planned.id == *id).cloned() else {
         return;
@@ -25,7 +25,7 @@ pub(super) fn apply(state: &mut RunState, step: &mut Decision, at: Moment, id: &
         end(state, step, at, outcome(id, what));
     }
     if matches!(planned.effect, Effect::CleanUp { .. }) {
-        // What it should have ended may still be there.
+        // The processes that it should have ended may still run.
         let id = EffectId { node: root_node(), iteration: 1, attempt: 1, verb: Verb::Kill };
         step.effects.push(Planned { id, effect: Effect::KillChildren });
     }
@@ -36,11 +36,11 @@ pub(super) fn apply(state: &mut RunState, step: &mut Decision, at: Moment, id: &
 }
 
 fn outcome(id: &EffectId, what: &str) -> Outcome {
-    let why = format!("Windlass broke while it performed `{id}`: {what}");
+    let why = format!("performing `{id}` failed: {what}");
     Outcome::new(FinalStatus::Failed, EndReason::InternalError).because(why)
 }
 
-/// Returns the outcome that an effect has when it cannot be performed; nothing where it has none.
+/// Returns the event that settles the effect with a failure. `None` if nothing settles the effect.
 fn failure(planned: &Planned, what: &str) -> Option<Event> {
     let effect = planned.id.clone();
     let what = what.to_owned();

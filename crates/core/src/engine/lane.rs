@@ -1,4 +1,4 @@
-//! One node after the other: begins the next, and decides what comes of one that is over.
+//! Runs the nodes of a sequence in order and decides what follows when one ends.
 
 use super::frame::Frame;
 use super::node::pair::{Delivered, NodeSite};
@@ -11,17 +11,14 @@ use crate::graph::workflow::{Node, OnFailure};
 use crate::id::{EffectId, NodeId, Verb};
 use crate::run::{ActiveNode, Activity, EndReason, FinalStatus, Lane, News, NodeCause, NodeHistory, Outcome};
 
-/// What comes of a node that is over.
+/// The next action after a node ended.
 enum AfterNode {
-    /// The next one.
     Next,
-    /// It is tried again.
     Wait,
-    /// The sequence is over.
     End(Outcome),
 }
 
-/// Begins the nodes of a sequence until one takes time. How the sequence ended, when it has.
+/// Starts the nodes of a sequence until one takes time. Returns the outcome if the sequence ended.
 pub(super) fn proceed(
     cx: &mut DecisionCx<'_>,
     steps: &[Node],
@@ -48,7 +45,8 @@ pub(super) fn proceed(
     }
 }
 
-/// How a sequence ends when its last node is over: all is done, unless a task loop found no task for it.
+/// Returns the outcome of a sequence whose last node ended: all done, unless a task loop found no
+/// matching task.
 fn completed(cx: &DecisionCx<'_>, steps: &[Node]) -> Outcome {
     let mut outcomes =
         steps.iter().filter_map(|node| cx.book.nodes.get(&node.id).and_then(|seen| seen.outcome.as_ref()));
@@ -56,7 +54,8 @@ fn completed(cx: &DecisionCx<'_>, steps: &[Node]) -> Outcome {
     idle.cloned().unwrap_or_else(|| Outcome::new(FinalStatus::Completed, EndReason::AllDone))
 }
 
-/// The try of a node that begins by this fact: a pause is over, the run's or the one after a failure.
+/// Returns the attempt that starts with this event, at the end of a pause of the run or of the
+/// pause after a failure.
 fn due(active: &ActiveNode, event: &Event) -> Option<Attempt> {
     let Event::WaitOver { effect } = event else { return None };
     let spent = active.spent;
@@ -72,8 +71,8 @@ fn due(active: &ActiveNode, event: &Event) -> Option<Attempt> {
     }
 }
 
-/// Begins the node that waited to, in its place, and those after it until one takes time. How the sequence
-/// ended, when it has.
+/// Starts a node that waited, and the nodes after it until one takes time. Returns the outcome if
+/// the sequence ended.
 fn begin_due(
     cx: &mut DecisionCx<'_>,
     steps: &[Node],
@@ -83,7 +82,7 @@ fn begin_due(
 ) -> Option<Outcome> {
     let node = steps.get(lane.at)?;
     lane.now = None;
-    // One that is tried again is told what went wrong.
+    // A retried node gets the failure as feedback.
     let told = match &this.cause {
         NodeCause::Retried { what, .. } => Frame { feedback: what.clone(), ..frame.clone() },
         NodeCause::First | NodeCause::After { .. } | NodeCause::WhenFalse { .. } => frame.clone(),
@@ -98,7 +97,7 @@ fn begin_due(
     }
 }
 
-/// Why the node at this place is next.
+/// Returns the reason why the node at this index is next.
 fn cause(cx: &DecisionCx<'_>, steps: &[Node], at: usize) -> NodeCause {
     let before = at.checked_sub(1).and_then(|at| steps.get(at));
     let Some(before) = before else { return NodeCause::First };
@@ -107,7 +106,7 @@ fn cause(cx: &DecisionCx<'_>, steps: &[Node], at: usize) -> NodeCause {
     NodeCause::After { node: before.id.clone(), status: status.to_owned() }
 }
 
-/// Tells the node it is about what happened. How the sequence ended, when it has.
+/// Delivers an event to the node that it concerns. Returns the outcome if the sequence ended.
 pub(super) fn deliver(
     cx: &mut DecisionCx<'_>,
     steps: &[Node],
@@ -131,7 +130,7 @@ pub(super) fn deliver(
     delivered.and_then(|outcome| after(cx, steps, lane, frame, outcome))
 }
 
-/// Does something within what a node may spend.
+/// Runs a function with the node's allowance on the stack.
 pub(super) fn in_purse<T>(
     cx: &mut DecisionCx<'_>,
     node: &Node,
@@ -146,7 +145,7 @@ pub(super) fn in_purse<T>(
     result
 }
 
-/// The node under way is over: what comes then, and how the sequence ended, when it has.
+/// Continues the sequence after its current node. Returns the outcome if the sequence ended.
 pub(super) fn after(
     cx: &mut DecisionCx<'_>,
     steps: &[Node],
@@ -162,7 +161,7 @@ pub(super) fn after(
     }
 }
 
-/// One node, or one in it, is told what happened.
+/// Delivers an event to this node or to one inside it.
 fn node(
     cx: &mut DecisionCx<'_>,
     step: &Node,
@@ -182,7 +181,7 @@ fn node(
     }
 }
 
-/// The time of a node is up: it is ended, unless its kind knows better.
+/// Ends a node that ran out of time, unless its kind decides otherwise.
 fn out_of_time(
     cx: &mut DecisionCx<'_>,
     step: &Node,
@@ -194,11 +193,11 @@ fn out_of_time(
         return delivered;
     }
     let outcome = Outcome::new(FinalStatus::Failed, EndReason::Timeout)
-        .because(format!("the time given to `{}` is spent", step.id));
+        .because(format!("`{}` ran out of time", step.id));
     cancel::node(cx, step, active, frame, &outcome).into()
 }
 
-/// A node is over: it is told and remembered, and tried again where it may be.
+/// Reports and records the end of a node, and retries it if allowed.
 fn wrap_up(
     cx: &mut DecisionCx<'_>,
     node: &Node,
@@ -207,7 +206,7 @@ fn wrap_up(
     outcome: Outcome,
 ) -> AfterNode {
     let Some(mut active) = lane.now.take() else {
-        cx.break_off(format!("`{}` ended and had not begun", node.id));
+        cx.break_off(format!("`{}` ended before it started", node.id));
         return AfterNode::Wait;
     };
     let kind = node.kind.node();
@@ -235,8 +234,8 @@ fn wrap_up(
     cx.book.outputs.insert(node.id.clone(), output);
     if !is_well {
         let told = wrong(node, &outcome, cx.book.outputs.get(&node.id));
-        // What is spent around a node is spent for all that comes after it, too.
-        // That somebody ended a run that was started from here is no wish to end this one.
+        // A budget spent around a node is spent for all nodes after it too. Someone who cancelled a
+        // child run did not ask to end this run.
         let is_ended = outcome.status == FinalStatus::Cancelled && outcome.reason != EndReason::ChildFailed;
         let is_final = is_ended || cx.has_run_dry(&outcome);
         if node.on_failure == OnFailure::Fail || is_final {
@@ -252,11 +251,12 @@ fn wrap_up(
     AfterNode::Next
 }
 
-/// Whether another try can help and does no harm.
+/// Decides whether another attempt can help and does no harm.
 fn may_try_again(cx: &DecisionCx<'_>, node: &Node, active: &ActiveNode, outcome: &Outcome) -> bool {
     let own = Allowance { budget: node.budget, spent: active.spent };
     let is_dry = outcome.reason == EndReason::Budget && own.is_spent().is_some();
-    // Who is blocked needs a person first: a command that was cut off may have done its work.
+    // A blocked node needs a person first. For example, an interrupted command may have done its
+    // work.
     !matches!(outcome.status, FinalStatus::Cancelled | FinalStatus::Blocked)
         && !is_dry
         && !cx.has_run_dry(outcome)
@@ -264,9 +264,9 @@ fn may_try_again(cx: &DecisionCx<'_>, node: &Node, active: &ActiveNode, outcome:
         && outcome.fixed().is_none()
 }
 
-/// What another try cannot change carries that with it, and says so where tries are left.
+/// Adds the root cause that another attempt cannot change, and mentions it if attempts are left.
 fn with_root(node: &Node, active: &mut ActiveNode, outcome: Outcome) -> Outcome {
-    const SAID: &str = "not tried again: another try would find the same";
+    const SAID: &str = "not tried again: another try would end the same way";
     let outcome = match node.kind.node().fixed(&mut active.activity) {
         Some(inner) if outcome.fixed().is_none() => outcome.from(&inner),
         _ => outcome,
@@ -280,7 +280,7 @@ fn with_root(node: &Node, active: &mut ActiveNode, outcome: Outcome) -> Outcome 
 }
 
 fn remember(cx: &mut DecisionCx<'_>, active: &ActiveNode, outcome: &Outcome) {
-    // It was told and counted when it failed, or it has not begun.
+    // The news was sent when the attempt failed, or the node has not started.
     if matches!(active.activity, Activity::Pausing { .. } | Activity::Held { .. }) {
         return;
     }
@@ -299,7 +299,7 @@ fn remember(cx: &mut DecisionCx<'_>, active: &ActiveNode, outcome: &Outcome) {
     }
 }
 
-/// The pause before a node is tried again; it doubles.
+/// Plans the pause before the next attempt. The pause doubles each time.
 fn pause(
     cx: &mut DecisionCx<'_>,
     step: &Node,
@@ -321,7 +321,7 @@ fn pause(
     let id =
         EffectId { node: active.instance.clone(), iteration: 1, attempt: active.tries, verb: Verb::Retry };
     cx.plan(id, Effect::WaitUntil { until });
-    // What it gave is known when its last try is over.
+    // The output is known only after the last attempt.
     cx.book.outputs.remove(&step.id);
     lane.now = Some(Box::new(ActiveNode {
         began: cx.at,
@@ -333,7 +333,7 @@ fn pause(
     AfterNode::Wait
 }
 
-/// What the next round is told of a node that failed.
+/// Describes the failure of a node, as feedback for the next iteration.
 fn wrong(node: &Node, outcome: &Outcome, output: Option<&NodeOutput>) -> String {
     let detail = outcome.detail.as_deref().unwrap_or_else(|| outcome.reason.word());
     let text = output.map(|output| output.text.trim()).filter(|text| !text.is_empty());
@@ -343,7 +343,7 @@ fn wrong(node: &Node, outcome: &Outcome, output: Option<&NodeOutput>) -> String 
     }
 }
 
-/// That a node began, for whoever asks later.
+/// Records the start of a node in its history.
 pub(super) fn seen(cx: &mut DecisionCx<'_>, node: &Node, instance: &NodeId, cause: NodeCause) {
     let at = cx.at;
     let fresh = NodeHistory {

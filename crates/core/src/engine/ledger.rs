@@ -1,8 +1,9 @@
-//! What the runs of one tree spend of each other's budgets, as all of them stand at one moment.
+//! Shares budgets between the runs of one tree.
 //!
-//! Each run has a log of its own, and hears of what another spends only later. So who is about to decide looks
-//! here first, and is told what its log does not say yet: what the runs that it started have spent, and what
-//! the others leave to it. Pure; that nobody else decides meanwhile is the runtime's duty.
+//! Each run has its own log and learns about the spending of another run only later. So before a
+//! run decides, it first records what its log does not contain yet: the spending of its child runs,
+//! and the share of the budget that other runs leave to it. Pure; the runtime makes sure that no
+//! other run decides at the same time.
 
 use std::collections::HashMap;
 
@@ -14,48 +15,48 @@ use crate::graph::workflow::Budget;
 use crate::id::{EffectId, RunId};
 use crate::run::{ActiveNode, Activity, Lane, RunState, Spent, SubRunState};
 
-/// Less money than this is a matter of rounding.
+/// Smaller amounts are rounding errors.
 const CENT_OF_A_CENT: f64 = 0.000_1;
 
-/// What is known of each run.
+/// The spending of every known run.
 #[derive(Debug, Default)]
 pub struct Ledger {
     runs: HashMap<RunId, RunAccount>,
 }
 
-/// One run, as it last decided.
+/// One run, as of its last decision.
 #[derive(Debug)]
 struct RunAccount {
     outer: Option<RunId>,
-    /// What it knows to be spent.
+    /// The spending that the run knows of.
     spent: Spent,
-    /// That of the run, then those of the blocks around the runs that it started.
+    /// The allowance of the run, then those of the blocks around its child runs.
     purses: Vec<Allowance>,
     calls: Vec<StartedRun>,
 }
 
-/// A run that another one started.
+/// A child run of another run.
 #[derive(Debug)]
 struct StartedRun {
     effect: EffectId,
     run: RunId,
     given: Budget,
     reported: Spent,
-    /// Its first turn is counted though it has told of none.
+    /// The parent has reserved the first turn, and the child run has reported none.
     is_ahead: bool,
-    /// The purses that it spends of.
+    /// The indexes of the allowances from which it spends.
     purses: Vec<usize>,
 }
 
 impl StartedRun {
-    /// What is counted for it in its purses when it has spent so much.
+    /// Returns the amount that its allowances count when the child run has spent this much.
     fn counted(&self, spent: &Spent) -> Spent {
         Spent { turns: spent.turns.max(self.reported.turns + u32::from(self.is_ahead)), usage: spent.usage }
     }
 }
 
 impl Ledger {
-    /// Writes down where a run stands. Runs that it no longer waits for are forgotten.
+    /// Records the state of a run. Forgets child runs that it no longer waits for.
     pub fn note(&mut self, state: &RunState) {
         let outer = state.spec.parent.as_ref().map(|parent| parent.run.clone());
         if state.is_done() && outer.as_ref().is_none_or(|outer| !self.runs.contains_key(outer)) {
@@ -69,12 +70,11 @@ impl Ledger {
         self.runs.retain(|id, page| page.outer.as_ref() != Some(run) || waited_for.contains(id));
     }
 
-    /// Whether anything is known of a run.
     pub fn has(&self, run: &RunId) -> bool {
         self.runs.contains_key(run)
     }
 
-    /// What a run must hear before it decides anything, because its log does not say it yet.
+    /// Returns the events that a run must apply before it decides anything else.
     pub fn news_for(&self, state: &RunState) -> Vec<Event> {
         let page = self.runs.get(&state.run);
         let calls = page.into_iter().flat_map(|page| &page.calls);
@@ -91,13 +91,14 @@ impl Ledger {
         news
     }
 
-    /// The most that a run may spend in all, by what the others spent; nothing where none is around it.
+    /// Returns the most that a run may spend in total, given the spending of other runs. `None` for
+    /// a run without a parent.
     fn left_to(&self, run: &RunId) -> Option<Budget> {
         let outer = self.runs.get(run)?.outer.as_ref()?;
         self.left_to_call(outer, run)
     }
 
-    /// The same for one that is about to begin.
+    /// Returns the same for a run that is about to start.
     pub fn left_to_call(&self, outer: &RunId, run: &RunId) -> Option<Budget> {
         let page = self.runs.get(outer)?;
         let call = page.calls.iter().find(|call| call.run == *run)?;
@@ -109,7 +110,7 @@ impl Ledger {
         Some(left)
     }
 
-    /// A purse of a run with what is spent of it by now.
+    /// Returns an allowance of a run with its current spending.
     fn allowance(&self, run: &RunId, page: &RunAccount, at: usize) -> Option<Allowance> {
         let known = page.purses.get(at)?;
         let around = if at == 0 { self.left_to(run) } else { None };
@@ -120,7 +121,7 @@ impl Ledger {
         Some(Allowance { budget: around.map_or(known.budget, |around| known.budget.least(&around)), spent })
     }
 
-    /// What a run and those it started have spent by now.
+    /// Returns the current spending of a run and its child runs.
     fn spent_by(&self, run: &RunId) -> Option<Spent> {
         let page = self.runs.get(run)?;
         let mut spent = page.spent;
@@ -131,7 +132,7 @@ impl Ledger {
         Some(spent)
     }
 
-    /// What is not counted yet of what a run has spent.
+    /// Returns the spending of a child run that its parent does not count yet.
     fn untold(&self, call: &StartedRun) -> Spent {
         let spent = self.spent_by(&call.run).unwrap_or(call.reported);
         call.counted(&spent).since(&call.counted(&call.reported))
@@ -185,7 +186,7 @@ fn is_something(spent: &Spent) -> bool {
     spent.turns > 0 || all.iter().any(|tokens| *tokens > 0) || usage.cost_usd.is_some_and(|cost| cost > 0.0)
 }
 
-/// Whether a budget leaves less than another one, in anything.
+/// Decides whether a budget is smaller than another in any respect.
 fn is_less(this: &Budget, other: &Budget) -> bool {
     let is_less_money = match (this.cost_usd, other.cost_usd) {
         (Some(this), Some(other)) => this < other - CENT_OF_A_CENT,

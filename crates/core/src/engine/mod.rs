@@ -1,14 +1,21 @@
-//! The one place where a run moves on: `apply(state, event) -> Step`.
+//! The engine: `apply(state, event) -> Decision`, the only place where a run advances.
 //!
-//! Pure: the same events give the same state, effects and news, which is what recovery and
-//! replay rest on. Committing a step before acting on it is the runtime's duty.
+//! Pure: the same events give the same state, effects and news. Recovery and replay rely on this.
+//! The runtime commits a decision before it acts on it.
 //!
-//! - [`lane`]: one node after the other. - [`begin`]: how a node begins, and is held or left out.
-//! - [`node`]: every kind of node, in a file of its own. - [`cut`]: how one is ended early.
-//! - [`mod@purse`]: what may be spent. - [`ledger`]: what runs leave each other of it. - [`work`]: the work of one node with an agent. - [`frame`]: what templates see.
-//! - [`mod@output`]: what nodes give. - [`explain`]: why a node ran or did not.
-//! - [`broken`]: an effect that could not even be tried.
-//! - [`mod@follow`]: whether a log is followed. - [`mod@replay`]: what a log would be today, and where it can be forked.
+//! - [`lane`]: runs the nodes of a sequence in order.
+//! - [`mod@start`]: starts a node, defers it or skips it.
+//! - [`node`]: every kind of node, each in its own file.
+//! - [`cancel`]: ends nodes early.
+//! - [`work`]: the work of one node with an agent.
+//! - [`allowance`]: what the run and each block may spend.
+//! - [`ledger`]: shares a budget between the runs of a tree.
+//! - [`frame`]: the values that templates see.
+//! - [`mod@output`]: the outputs of nodes and runs.
+//! - [`explain`]: why a node ran or did not run.
+//! - [`internal_error`]: an effect that failed because of a bug in Windlass.
+//! - [`divergence`]: compares a log with the decisions of this build.
+//! - [`mod@replay`]: decides a log again, and finds the places where a run can be forked.
 
 mod allowance;
 mod cancel;
@@ -47,31 +54,29 @@ use node::pair::Delivered;
 pub use output::given_by;
 pub use replay::{Difference, ForkError, Replayed, WhatIf, fork_point, replay, what_if};
 
-/// Hook answers remembered for resends.
+/// The number of hook answers kept for repeated calls.
 const ANSWERS_KEPT: usize = 64;
 
-/// What follows from a fact.
+/// The consequences of an event.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Decision {
-    /// What is to be done.
     pub effects: Vec<Planned>,
-    /// What people are told.
     pub news: Vec<News>,
 }
 
 impl Decision {
-    /// Whether its commit must be on disk before it is acted on.
+    /// Decides whether the commit must be on disk before anyone acts on it.
     pub fn needs_disk(&self) -> bool {
         self.effects.iter().any(|planned| planned.effect.traits().needs_disk)
     }
 
-    /// The record that is committed for it.
+    /// Returns the record to commit.
     pub fn record(&self, at: Moment, event: Event) -> Record {
         Record { v: RECORD_VERSION, at, event, effects: self.effects.clone(), news: self.news.clone() }
     }
 }
 
-/// Begins a run.
+/// Starts a run.
 pub fn start(run: RunId, spec: Spec, at: Moment) -> (RunState, Decision) {
     let mut state = RunState {
         run,
@@ -90,8 +95,8 @@ pub fn start(run: RunId, spec: Spec, at: Moment) -> (RunState, Decision) {
     (state, node)
 }
 
-/// Applies a fact to a run. A run that is over no longer changes; a fact that settles nothing
-/// open is ignored.
+/// Applies an event to a run. A finished run no longer changes. An event that settles no open
+/// effect is ignored.
 pub fn apply(state: &mut RunState, at: Moment, event: &Event) -> Decision {
     let mut step = Decision::default();
     if state.is_done() && !matches!(event, Event::HookAsked { .. }) {
@@ -143,8 +148,8 @@ pub fn apply(state: &mut RunState, at: Moment, event: &Event) -> Decision {
         }
         Event::GoOnAsked { .. } => go_on(state, &mut step, at),
         Event::RunTimedOut => {
-            let outcome = Outcome::new(FinalStatus::Failed, EndReason::Timeout)
-                .because("the time given to the whole run is spent");
+            let outcome =
+                Outcome::new(FinalStatus::Failed, EndReason::Timeout).because("the run ran out of time");
             let is_due = !state.bookkeeping.paused && !is_closing(state);
             if matches!(state.lifecycle, Lifecycle::Running) && is_due {
                 end(state, &mut step, at, outcome);
@@ -160,7 +165,7 @@ pub fn apply(state: &mut RunState, at: Moment, event: &Event) -> Decision {
             Lifecycle::Running => {
                 end(state, &mut step, at, Outcome::new(FinalStatus::Cancelled, EndReason::User));
             }
-            // Somebody who cancels twice does not want to wait.
+            // Whoever cancels twice does not want to wait.
             Lifecycle::Ending { .. } | Lifecycle::Done { .. } => {
                 let id = EffectId { node: root_node(), iteration: 1, attempt: 1, verb: Verb::Kill };
                 step.effects.push(Planned { id, effect: Effect::KillChildren });
@@ -170,7 +175,7 @@ pub fn apply(state: &mut RunState, at: Moment, event: &Event) -> Decision {
     step
 }
 
-/// Folds a whole log: the state a crash left behind.
+/// Folds a whole log into the state that a crash left behind.
 pub fn fold<'a>(run: RunId, records: impl IntoIterator<Item = &'a Record>) -> Option<RunState> {
     let mut state: Option<RunState> = None;
     for record in records {
@@ -187,23 +192,23 @@ pub fn fold<'a>(run: RunId, records: impl IntoIterator<Item = &'a Record>) -> Op
     state
 }
 
-/// What a step is decided with.
+/// The context in which the engine decides about one event.
 pub(crate) struct DecisionCx<'a> {
     run: &'a RunId,
     spec: &'a Spec,
     at: Moment,
     book: &'a mut Bookkeeping,
     decision: &'a mut Decision,
-    /// What the run and each block around the node may spend, and have spent.
+    /// The allowances of the run and of each block around the node.
     purses: Vec<Allowance>,
-    /// Rounds of loops that this step has begun.
+    /// The number of loop iterations started by this decision.
     rounds: u32,
-    /// The run contradicts itself, and ends so.
+    /// The outcome to end the run with if its state contradicts itself.
     broken: Option<Outcome>,
 }
 
 impl DecisionCx<'_> {
-    /// Plans an effect; while the run is paused, those of nodes under way that begin something are held back.
+    /// Plans an effect. While the run is paused, effects that start work are deferred.
     fn plan(&mut self, id: EffectId, effect: Effect) -> EffectId {
         let planned = Planned { id: id.clone(), effect };
         let is_held = self.book.paused && planned.effect.begins_work();
@@ -218,18 +223,19 @@ impl DecisionCx<'_> {
         id
     }
 
-    /// Plans the effect of a node that has only one of its kind.
+    /// Plans an effect that its node has only once.
     fn plan_once(&mut self, node: &NodeId, verb: Verb, effect: Effect) {
         self.plan(EffectId { node: node.clone(), iteration: 1, attempt: 1, verb }, effect);
     }
 
-    /// Ends the run: it contradicts itself, and nothing that it waits for would ever come.
+    /// Ends the run because its state contradicts itself and it would wait forever.
     fn break_off(&mut self, why: String) {
         let why = format!("{why}: this is a bug in Windlass");
         self.broken.get_or_insert(Outcome::new(FinalStatus::Failed, EndReason::InternalError).because(why));
     }
 
-    /// What a node would begin waits for the pause to end; its coming back is when it begins.
+    /// Defers the start of a node until the pause ends. The node starts when the planned wait is
+    /// over.
     fn defer(&mut self, node: &NodeId) {
         self.book.deferrals = self.book.deferrals.saturating_add(1);
         let id =
@@ -239,12 +245,12 @@ impl DecisionCx<'_> {
         self.tell(News::NodeHeld { node: node.clone() });
     }
 
-    /// A pause holds something back that the node would begin.
+    /// Decides whether a pause defers something of this node.
     fn is_deferred(&self, node: &NodeId) -> bool {
         self.book.deferred.iter().any(|id| id.node == *node)
     }
 
-    /// Nothing of a node is waited for any more.
+    /// Forgets everything that a node waits for.
     fn forget(&mut self, node: &NodeId) {
         self.book.open.retain(|planned| planned.id.node != *node);
         self.book.deferred.retain(|id| id.node != *node);
@@ -253,14 +259,14 @@ impl DecisionCx<'_> {
         self.book.permitted.retain(|ask| ask.node != *node);
     }
 
-    /// Tells people, where the run is more than one session.
+    /// Adds news, if the run is more than one session.
     fn tell(&mut self, news: News) {
         if self.spec.only_session().is_none() {
             self.decision.news.push(news);
         }
     }
 
-    /// Tells that something that was waited for is there. While the run is paused nothing comes of it yet.
+    /// Reports the end of a wait. While the run is paused, nothing follows from it yet.
     fn wait_is_over(&mut self) {
         if !self.book.paused {
             self.decision.news.push(News::WaitOver);
@@ -277,48 +283,48 @@ impl DecisionCx<'_> {
         }
     }
 
-    /// Turns begin, or are known to have begun.
+    /// Counts turns that start or are known to have started.
     fn count_turns(&mut self, turns: u32) {
         self.spend_all(&Spent { turns, usage: Usage::default() });
     }
 
-    /// A turn that was counted beforehand did not begin.
+    /// Returns a turn that was reserved but did not start.
     fn give_back_turn(&mut self) {
         for purse in &mut self.purses {
             purse.spent.turns = purse.spent.turns.saturating_sub(1);
         }
     }
 
-    /// Why no other turn may begin, when it may not.
+    /// Returns the outcome if the budget allows no further turn.
     fn cannot_afford(&self) -> Option<Outcome> {
         let what = self.purses.iter().find_map(Allowance::is_spent)?;
         Some(Outcome::new(FinalStatus::Exhausted, EndReason::Budget).because(what))
     }
 
-    /// Whether a node ended for want of what the run or a block around it may spend.
+    /// Decides whether a node ended because the budget of the run or of a block around it is spent.
     fn has_run_dry(&self, outcome: &Outcome) -> bool {
         outcome.reason == EndReason::Budget && self.cannot_afford().is_some()
     }
 
-    /// Why a turn may not be tried again, when it may not: it is no other turn, but it costs.
+    /// Returns the outcome if the budget does not allow repeating a turn. A repeated turn is not a
+    /// new turn, but it costs tokens and money.
     fn cannot_afford_again(&self) -> Option<Outcome> {
         let what = self.purses.iter().find_map(Allowance::is_empty)?;
         Some(Outcome::new(FinalStatus::Exhausted, EndReason::Budget).because(what))
     }
 }
 
-/// It went well.
 fn done(reason: EndReason) -> Outcome {
     Outcome::new(FinalStatus::Completed, reason)
 }
 
-/// Puts down what was answered, which is what the node gives.
+/// Sets the answer as the node's output and completes the node.
 fn answered(cx: &mut DecisionCx<'_>, node: &NodeId, answer: &str) -> Outcome {
     output::give(cx, node, answer);
     done(EndReason::AllDone)
 }
 
-/// A kind of node that runs cannot carry out yet.
+/// Returns the outcome of a kind of node that runs do not support yet.
 fn not_yet(kind: &str) -> Outcome {
     let why = format!("a `{kind}` node cannot be run yet");
     Outcome::new(FinalStatus::Failed, EndReason::NotYet).because(why)
@@ -328,7 +334,7 @@ fn root_node() -> NodeId {
     NodeId::new("run")
 }
 
-/// Moves the nodes of a run on; false where that concerned none of them.
+/// Advances the nodes of a run. Returns false if this concerned none of them.
 fn with(
     state: &mut RunState,
     step: &mut Decision,
@@ -359,7 +365,7 @@ fn with(
     true
 }
 
-/// Tells a node what happened; false when it is nobody's.
+/// Delivers an event to a node. Returns false if it concerns no node.
 fn deliver(state: &mut RunState, node: &mut Decision, at: Moment, to: &NodeId, event: &Event) -> bool {
     with(state, node, at, |cx, root, frame| {
         let spec = cx.spec;
@@ -367,7 +373,7 @@ fn deliver(state: &mut RunState, node: &mut Decision, at: Moment, to: &NodeId, e
     })
 }
 
-/// Ends everything that is under way.
+/// Ends everything in progress.
 fn end(state: &mut RunState, node: &mut Decision, at: Moment, outcome: Outcome) {
     state.lifecycle = Lifecycle::Ending { outcome: outcome.clone() };
     with(state, node, at, |cx, root, frame| {
@@ -376,7 +382,7 @@ fn end(state: &mut RunState, node: &mut Decision, at: Moment, outcome: Outcome) 
     });
 }
 
-/// Everything is over and put away.
+/// Finishes the run once everything in it has ended.
 fn finish(state: &mut RunState, node: &mut Decision, outcome: Outcome) {
     let outcome = match (&state.lifecycle, state.spec.only_session()) {
         (Lifecycle::Ending { outcome }, _) => outcome.clone(),
@@ -398,8 +404,7 @@ fn finish(state: &mut RunState, node: &mut Decision, outcome: Outcome) {
     state.lifecycle = Lifecycle::Done { outcome };
 }
 
-/// An agent that is done and only has to stop is not ended for want of time, where nothing
-/// comes after it.
+/// Decides whether only the end of the last agent is left. Such a run does not time out.
 fn is_closing(state: &RunState) -> bool {
     let works = state.works();
     state.spec.only_session().is_some()
@@ -414,15 +419,15 @@ fn take_over(state: &mut RunState, step: &mut Decision) {
         if let Some(turn) = &mut work.turn {
             turn.owner_changed = true;
         }
-        // Whoever takes it up again wants it to go on, however often it was cut off before.
+        // Whoever takes over wants the run to continue, however often it was interrupted before.
         work.interrupted = 0;
     });
     let works: Vec<NodeId> = state.works().iter().map(|work| work.node.id.clone()).collect();
     let asks = state.bookkeeping.asks.iter().filter(|ask| works.contains(&ask.node));
     state.bookkeeping.unheard = asks.map(|ask| ask.hook.clone()).collect();
     step.news.push(News::TakenOver);
-    // Whoever follows the run from here on has not heard what it waits for. An agent's question is told
-    // when its hook asks again: the agent may be gone.
+    // Whoever follows the run from here on has not seen what it waits for. An agent's question is
+    // repeated only when its hook calls again, because the agent may be gone.
     if state.lifecycle == Lifecycle::Running {
         let is_heard = |waiting: &Waiting| match waiting {
             Waiting::Person(ask) => !state.bookkeeping.unheard.contains(&ask.hook),
@@ -432,7 +437,7 @@ fn take_over(state: &mut RunState, step: &mut Decision) {
     }
 }
 
-/// A paused run goes on: what was held back is done now.
+/// Resumes a paused run and plans the deferred effects.
 fn go_on(state: &mut RunState, step: &mut Decision, at: Moment) {
     if !std::mem::replace(&mut state.bookkeeping.paused, false) {
         return;
@@ -445,7 +450,7 @@ fn go_on(state: &mut RunState, step: &mut Decision, at: Moment) {
     step.news.push(News::GoesOn);
 }
 
-/// A hook asked: who already has an answer gets the same again.
+/// Handles a hook call. A repeated call gets the same answer.
 fn hook(state: &mut RunState, step: &mut Decision, at: Moment, call: &HookCall, event: &Event) {
     let is_back = state.bookkeeping.hears(&call.id);
     if let Some(answer) = state.answer_to(&call.id).cloned() {
@@ -460,7 +465,7 @@ fn hook(state: &mut RunState, step: &mut Decision, at: Moment, call: &HookCall, 
     }
     let is_its_turn = |turn: &Turn| match &call.from {
         Some(from) => turn.effect == *from,
-        // A forwarder that does not say whose it is belongs to the one turn there is.
+        // A forwarder that does not name its turn belongs to the only turn there is.
         None => true,
     };
     let works = state.works();
@@ -470,7 +475,7 @@ fn hook(state: &mut RunState, step: &mut Decision, at: Moment, call: &HookCall, 
     if is_told {
         return;
     }
-    // A run that is over does not change: asked again, it says the same again.
+    // A finished run does not change, so the answer is not recorded.
     let answered = state.is_done().then(|| state.bookkeeping.answered.clone());
     with(state, step, at, |cx, _, _| {
         work::hooks::too_late(cx, call);
@@ -481,7 +486,7 @@ fn hook(state: &mut RunState, step: &mut Decision, at: Moment, call: &HookCall, 
     }
 }
 
-/// A person answered: the oldest open question, or the one they named.
+/// Handles a person's answer to the named question or the oldest open one.
 fn person_answered(
     state: &mut RunState,
     step: &mut Decision,
@@ -507,7 +512,7 @@ fn person_answered(
     });
 }
 
-/// Something happened outside: whoever waits for it goes on, else it is kept for who will.
+/// Hands an event from outside to the node that waits for it, or keeps it for later.
 fn receive_event(
     state: &mut RunState,
     step: &mut Decision,
@@ -526,7 +531,7 @@ fn receive_event(
     }
 }
 
-/// Closes an open effect; false when it was not open, so that a late outcome changes nothing.
+/// Closes an open effect. Returns false if it was not open, so that a late outcome changes nothing.
 fn settle(bookkeeping: &mut Bookkeeping, effect: &EffectId) -> bool {
     let before = bookkeeping.open.len();
     bookkeeping.open.retain(|planned| planned.id != *effect);

@@ -1,4 +1,4 @@
-//! What a node gives to those after it, and a run to the one that started it.
+//! The output of a node for later nodes, and of a run for its parent.
 
 use serde_json::Value;
 
@@ -7,25 +7,25 @@ use crate::graph::template::NodeOutput;
 use crate::id::NodeId;
 use crate::run::RunState;
 
-/// Puts down the text that a node gives, before it is over.
+/// Sets the text that a node outputs, before the node ends.
 pub(super) fn give(cx: &mut DecisionCx<'_>, node: &NodeId, text: &str) {
     give_value(cx, node, text, None);
 }
 
-/// Puts down the text and the value that a node gives, before it is over.
+/// Sets the text and the value that a node outputs, before the node ends.
 pub(super) fn give_value(cx: &mut DecisionCx<'_>, node: &NodeId, text: &str, value: Option<Value>) {
     let output = NodeOutput { text: text.to_owned(), value, failed: false, status: String::new() };
     cx.book.outputs.insert(node.clone(), output);
 }
 
-/// Returns what was put down for a node that is not over; what it gave in an earlier round does not count.
+/// Returns what an unfinished node has set. Its output in an earlier iteration does not count.
 pub(super) fn put_down(cx: &DecisionCx<'_>, node: &NodeId) -> (String, Option<Value>) {
     let output = cx.book.outputs.get(node).filter(|output| output.status.is_empty());
     output.map(|output| (output.text.clone(), output.value.clone())).unwrap_or_default()
 }
 
-/// What a run gives that is over: what the last of its nodes gave that was not left out. Where that said
-/// nothing, its text is the last words of an agent.
+/// Returns the output of a finished run: that of its last node that was not skipped. If the text is
+/// empty, the last message of an agent replaces it.
 pub fn given_by(state: &RunState) -> (String, Option<Value>) {
     let outputs = &state.bookkeeping.outputs;
     let last = state.spec.body.iter().rev().find_map(|node| outputs.get(&node.id));

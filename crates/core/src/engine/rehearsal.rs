@@ -1,7 +1,7 @@
-//! A run without agents: every node answered by a stub that says what goes well, so that people
-//! see what would be done, in which order, before anything is.
+//! Rehearses a run without agents: stubs answer every node with success, so that people see what a
+//! run would do, and in which order.
 //!
-//! The engine is the real one. A loop is left as soon as its stubs let it be.
+//! The engine is the real one. A loop ends as soon as its stubs allow it.
 
 use std::collections::VecDeque;
 
@@ -28,52 +28,50 @@ use crate::tasks::{Claim, TaskId, TaskStatus};
 use crate::time::Moment;
 use crate::usage::Usage;
 
-/// So many events end a rehearsal that would go on for ever.
+/// The number of events after which an endless rehearsal stops.
 const MOST_EVENTS: usize = 20_000;
-/// How much of a text is shown.
+/// The maximum length of a shown text, in characters.
 const SHOWN: usize = 300;
 
-/// What a rehearsal showed.
+/// The result of a rehearsal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rehearsal {
-    /// What would be done, in order.
+    /// The actions that the run would take, in order.
     pub acts: Vec<RehearsedEffect>,
-    /// How it ended.
     pub outcome: Outcome,
-    /// Turns of agents that were begun.
+    /// The number of turns started.
     pub turns: u32,
 }
 
-/// One thing that would be done.
+/// One action that the run would take.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RehearsedEffect {
-    /// The node, by its name in this round and try.
+    /// The node instance.
     pub node: NodeId,
-    /// How many blocks are around it.
+    /// The number of blocks around the node.
     pub depth: usize,
     /// `begins`, `skipped`, `round`, `asks`, `runs`, `told`, ...
     pub what: &'static str,
-    /// In words.
     pub text: String,
 }
 
-/// Plays a run with stubs. The tasks are those a task loop finds, each once; after them it finds `left`.
+/// Plays a run with stubs. A task loop finds each of `tasks` once, and then `left`.
 pub fn rehearse(spec: &Spec, tasks: &[Value], left: &Claim) -> Rehearsal {
     play(spec, tasks, left).0
 }
 
-/// What was shown, and where the run was left.
+/// Returns the rehearsal and the final state of the run.
 fn play(spec: &Spec, tasks: &[Value], left: &Claim) -> (Rehearsal, RunState) {
     let mut spec = spec.clone();
-    // Somebody is there: what is asked is shown, and answered.
+    // The rehearsal shows every question and answers it, as if a person were there.
     spec.policy.on_question = crate::spec::OnQuestion::Wait;
-    // A stub's words are no number: what is told to another workflow is taken as it comes.
+    // The text of a stub is not a number, so inputs of other workflows have no kind here.
     spec.others.values_mut().for_each(|other| other.kinds.clear());
     let (state, node) = start(RunId::new("rehearsal"), spec, Moment(0));
     let (tasks, left) = (tasks.to_vec(), left.clone());
     let mut stage = RehearsalStage { state, acts: Vec::new(), queue: VecDeque::new(), tasks, left, at: 0 };
     if stage.tasks.is_empty() {
-        stage.tasks.push(json!({"id": "1", "name": "a task of the file", "status": "pending"}));
+        stage.tasks.push(json!({"id": "1", "name": "a task from the file", "status": "pending"}));
     }
     stage.take(node);
     for _ in 0..MOST_EVENTS {
@@ -85,10 +83,8 @@ fn play(spec: &Spec, tasks: &[Value], left: &Claim) -> (Rehearsal, RunState) {
         let node = apply(&mut stage.state, Moment(stage.at), &event);
         stage.take(node);
     }
-    let unfinished = || {
-        Outcome::new(FinalStatus::Blocked, EndReason::Stuck)
-            .because("with stubs alone it does not come to an end")
-    };
+    let unfinished =
+        || Outcome::new(FinalStatus::Blocked, EndReason::Stuck).because("the rehearsal does not end");
     let outcome = match &stage.state.lifecycle {
         Lifecycle::Done { outcome } => outcome.clone(),
         Lifecycle::Running | Lifecycle::Ending { .. } => unfinished(),
@@ -121,14 +117,14 @@ impl RehearsalStage {
         self.acts.insert(place, RehearsedEffect { node: node.clone(), depth, what, text: shorten(&text) });
     }
 
-    /// Where an act stands: what a node itself does below what it did before, also where another
-    /// began meanwhile, so that it is not taken for the other's.
+    /// Returns the position of an action. An action of a node follows the earlier actions of the
+    /// same node, even if another node started in between.
     fn place(&self, node: &NodeId, depth: usize, what: &str) -> usize {
         let end = self.acts.len();
         if matches!(what, "begins" | "skipped" | "round" | "lands" | "ends") {
             return end;
         }
-        // A run that another one starts may have nodes of the same names, and they stand deeper.
+        // A child run may have nodes with the same ids, but they are nested deeper.
         let is_its = |act: &RehearsedEffect| act.node == *node && act.depth == depth;
         self.acts.iter().rposition(is_its).map_or(end, |place| place + 1)
     }
@@ -209,11 +205,11 @@ impl RehearsalStage {
                 self.queue.push_back(Event::WorktreeMade { effect: id, end });
             }
             Effect::Land { .. } => {
-                self.act(&node, "lands", "its commits are brought back, and checked there".into());
+                self.act(&node, "lands", "the commits of the task, once the checks pass there".into());
                 let end = LandingEnd::Landed { what: String::new() };
                 self.queue.push_back(Event::Landed { effect: id, end });
             }
-            // Nothing takes so long here.
+            // A rehearsal never runs out of time.
             Effect::WaitUntil { .. } if id.verb == Verb::Timeout => {}
             Effect::WaitUntil { .. } => self.queue.push_back(Event::WaitOver { effect: id }),
             Effect::CleanUp { .. } => self.queue.push_back(Event::CleanedUp { effect: id }),
@@ -230,7 +226,7 @@ impl RehearsalStage {
         }
     }
 
-    /// An agent that does what it is told, at once.
+    /// Plays an agent that finishes its work at once.
     fn session(&mut self, id: EffectId, value: Option<Value>) {
         let rules = self.state.work(&id.node).and_then(|work| work.node.rules());
         if rules.is_some_and(|rules| rules.mode == LoopMode::InSession) {
@@ -243,7 +239,7 @@ impl RehearsalStage {
             };
             return self.queue.push_back(Event::HookAsked { call });
         }
-        let mut said = vec!["(what the agent says)".to_owned(), "<status>passing</status>".to_owned()];
+        let mut said = vec!["(the agent's answer)".to_owned(), "<status>passing</status>".to_owned()];
         said.extend(signals(&self.state.spec.body));
         let end = SessionEnd {
             verdict: SessionVerdict::Completed,
@@ -258,7 +254,7 @@ impl RehearsalStage {
         self.queue.push_back(Event::SessionEnded { effect: id, end });
     }
 
-    /// An agent that may stop does.
+    /// Ends the turn of an agent that is allowed to stop.
     fn stopped(&mut self, node: &NodeId) {
         let Some(work) = self.state.work(node) else { return };
         let (SessionPhase::Closing { .. }, Some(turn)) = (&work.phase, &work.turn) else { return };
@@ -304,7 +300,7 @@ impl RehearsalStage {
         let end = RunEnd {
             outcome: inner.outcome,
             spent,
-            text: "(what its agent says)".into(),
+            text: "(its agent's answer)".into(),
             value: given_by(&state).1,
         };
         self.queue.push_back(Event::RunEnded { effect: id, end: Box::new(end) });
@@ -324,7 +320,7 @@ impl RehearsalStage {
         self.queue.push_back(Event::TaskClaimed { effect: id, claim, odd: Vec::new() });
     }
 
-    /// Nothing is under way: a person answers, or something is told that is waited for.
+    /// Answers a question or sends an awaited event, because nothing else is in progress.
     fn somebody(&mut self) -> Option<Event> {
         let inbox = InboxId::new(format!("stub/{}", self.at));
         if let Some(ask) = self.state.bookkeeping.asks.first().cloned() {
@@ -347,7 +343,7 @@ impl RehearsalStage {
     }
 }
 
-/// Every signal that a criteria loop looks for.
+/// Returns the signals of all criteria loops.
 fn signals(body: &[crate::graph::workflow::Node]) -> Vec<String> {
     let mut found = Vec::new();
     let mut left: Vec<_> = body.iter().collect();

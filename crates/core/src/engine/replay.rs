@@ -1,8 +1,8 @@
-//! Looks back at a log: is it what would be decided today, what if its orders had been others, and where can
-//! a run be forked from it.
+//! Looks back at a log: compares it with the decisions of this build, tries other settings, and
+//! finds the places where a run can be forked.
 //!
-//! Pure: nothing is performed, and the log is not changed. Reading it, and beginning the fork, are
-//! the runtime's.
+//! Pure: performs nothing and does not change the log. The runtime reads the log and starts the
+//! fork.
 
 use std::fmt;
 
@@ -14,23 +14,22 @@ use crate::looping::LoopMode;
 use crate::run::{News, Outcome, RunState};
 use crate::spec::Spec;
 
-/// A log, decided again.
+/// The result of deciding a log again.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Replayed {
-    /// How many records it has.
     pub records: usize,
-    /// Where something else is decided today.
+    /// The records for which this build decides something else.
     pub differences: Vec<Difference>,
-    /// Where the run stands by its facts; nothing where the log has no beginning.
+    /// The state after the last record. `None` if the log does not start a run.
     pub state: Option<RunState>,
 }
 
-/// A record of which something else would come today.
+/// A record for which the decision differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// Which, from 1.
+    /// The number of the record, counted from 1.
     pub seq: u64,
-    /// What is different.
+    /// The difference, for people.
     pub what: String,
 }
 
@@ -40,68 +39,60 @@ impl fmt::Display for Difference {
     }
 }
 
-/// A log with other orders.
+/// The result of deciding a log with other settings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WhatIf {
-    /// How many records it has.
     pub records: usize,
-    /// The first record from which something else comes; nothing where all is the same.
+    /// The first record for which the decision differs. `None` if all are the same.
     pub differs: Option<Difference>,
-    /// Where the run would stand there, or at the end of the log; nothing where it has no beginning.
+    /// The state at that record, or at the end of the log. `None` if the log does not start a run.
     pub state: Option<RunState>,
 }
 
 impl WhatIf {
-    /// How the run would have ended by then, if it would.
+    /// Returns the outcome of the run, if it would have ended by then.
     pub fn outcome(&self) -> Option<&Outcome> {
         self.state.as_ref().and_then(RunState::outcome)
     }
 }
 
-/// Why a run cannot be forked at a node.
+/// The reason why a run cannot be forked at a node.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ForkError {
-    /// The log is not one of a run.
-    #[error("the log does not begin with a run")]
+    #[error("the log does not start with a run")]
     NoRun,
-    /// The node never began.
     #[error("`{node}` never ran")]
-    NeverRan {
-        /// The node.
-        node: NodeId,
-    },
-    /// It did not run that often.
+    NeverRan { node: NodeId },
+    /// The node did not run that often.
     #[error("`{node}` ran {}, so there is no {} time", often(*times), ordinal(*wanted))]
     NotSoOften {
-        /// The node.
         node: NodeId,
-        /// How often it ran.
+        /// The number of times that it ran.
         times: u32,
-        /// Which time was meant.
+        /// The requested time, counted from 1.
         wanted: u32,
     },
-    /// Its turns are in one session.
-    #[error("all turns of `{node}` are in one agent session, which cannot be begun in its middle")]
-    InSession {
-        /// The node.
-        node: NodeId,
-    },
-    /// Something else was under way, whose outcome is not known there.
-    #[error("when `{node}` began, other work was under way: {}; fork at a node that ran alone", names(open))]
+    /// All turns of the node share one session.
+    #[error("all turns of `{node}` are in one agent session, and a fork cannot start in the middle of it")]
+    InSession { node: NodeId },
+    /// Other work was in progress, and its outcome is not known at that point.
+    #[error(
+        "other work was in progress when `{node}` started: {}; fork at a node that ran alone",
+        names(open)
+    )]
     Busy {
-        /// The node.
         node: NodeId,
-        /// What was open.
+        /// The open effects.
         open: Vec<EffectId>,
     },
 }
 
-/// A count of times, in words.
+/// Formats a number of times.
 fn often(times: u32) -> String {
     if times == 1 { "once".to_owned() } else { format!("{times} times") }
 }
 
-/// A place in a row: `1st`, `2nd`, `3rd`, `11th`.
+/// Formats an ordinal: `1st`, `2nd`, `3rd`, `11th`.
 fn ordinal(place: u32) -> String {
     let end = match (place % 10, place % 100) {
         (_, 11..=13) => "th",
@@ -117,22 +108,22 @@ fn names(ids: &[EffectId]) -> String {
     ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// Decides a whole log again, and compares.
+/// Decides a whole log again and compares the decisions with the recorded ones.
 pub fn replay(run: RunId, records: &[Record]) -> Replayed {
     let mut differences = Vec::new();
     let mut state = None;
     for (seq, record) in (1..).zip(records) {
         let what = match again(&mut state, &run, record) {
             Some(step) => compare(record, &step),
-            None => Some("there is no run before it".to_owned()),
+            None => Some("no run started before it".to_owned()),
         };
         differences.extend(what.map(|what| Difference { seq, what }));
     }
     Replayed { records: records.len(), differences, state }
 }
 
-/// Decides a log with other orders, up to the first record from which something else comes: what
-/// happened after it would not have happened so.
+/// Decides a log with other settings, up to the first record for which the decision differs. The
+/// events after it would not have happened.
 pub fn what_if(run: RunId, records: &[Record], change: impl Fn(&mut Spec)) -> WhatIf {
     let mut state = None;
     for (seq, record) in (1..).zip(records) {
@@ -153,11 +144,11 @@ pub fn what_if(run: RunId, records: &[Record], change: impl Fn(&mut Spec)) -> Wh
     WhatIf { records: records.len(), differs: None, state }
 }
 
-/// Where in a log a node began: the place of the record that made it begin. A fork takes the
-/// records before that one, and then the fact in it once more.
+/// Finds the record that made a node start. A fork copies the records before it and then applies
+/// its event again.
 ///
-/// `iteration` is which of its times is meant, from 1; the first where nothing is said. In a run of one session
-/// it is the turn.
+/// `iteration` selects one of the node's starts, counted from 1; the default is the first. In a run
+/// of one session it selects a turn.
 pub fn fork_point(records: &[Record], node: &NodeId, iteration: Option<u32>) -> Result<usize, ForkError> {
     let Some(Event::RunStarted { spec }) = records.first().map(|record| &record.event) else {
         return Err(ForkError::NoRun);
@@ -176,7 +167,7 @@ pub fn fork_point(records: &[Record], node: &NodeId, iteration: Option<u32>) -> 
     let found = place.and_then(|place| begins.get(place)).copied();
     let found = found.ok_or_else(|| match times {
         1.. if rules.is_some_and(|rules| rules.mode == LoopMode::Plugin) => {
-            // Its turns are the plugin's own, and leave no trace in the log.
+            // The plugin makes its own turns, and they leave no trace in the log.
             ForkError::InSession { node: node.clone() }
         }
         0 => ForkError::NeverRan { node: node.clone() },
@@ -191,7 +182,7 @@ pub fn fork_point(records: &[Record], node: &NodeId, iteration: Option<u32>) -> 
     }
 }
 
-/// One record decided again; nothing where no run was begun yet.
+/// Decides one record again. Returns `None` if no run has started yet.
 pub(super) fn again(state: &mut Option<RunState>, run: &RunId, record: &Record) -> Option<Decision> {
     match (state.as_mut(), &record.event) {
         (None, Event::RunStarted { spec }) => {
@@ -204,10 +195,10 @@ pub(super) fn again(state: &mut Option<RunState>, run: &RunId, record: &Record) 
     }
 }
 
-/// What is recorded and would not be decided, or the other way round.
+/// Describes the first difference between a record and a decision.
 fn compare(record: &Record, step: &Decision) -> Option<String> {
     let effects = lists("does", &record.effects, &step.effects, |planned| planned.id.to_string());
-    effects.or_else(|| lists("tells", &record.news, &step.news, told))
+    effects.or_else(|| lists("reports", &record.news, &step.news, told))
 }
 
 fn lists<T: PartialEq>(verb: &str, recorded: &[T], now: &[T], name: impl Fn(&T) -> String) -> Option<String> {
@@ -217,15 +208,15 @@ fn lists<T: PartialEq>(verb: &str, recorded: &[T], now: &[T], name: impl Fn(&T) 
     let same = recorded.iter().zip(now).take_while(|(recorded, now)| recorded == now).count();
     let (was, is) = (recorded.get(same).map(&name), now.get(same).map(&name));
     Some(match (was, is) {
-        (Some(was), Some(is)) if was == is => format!("it {verb} `{was}` in another way"),
+        (Some(was), Some(is)) if was == is => format!("it {verb} `{was}` differently"),
         (Some(was), Some(is)) => format!("it {verb} `{is}` instead of `{was}`"),
         (Some(was), None) => format!("it no longer {verb} `{was}`"),
-        (None, Some(is)) => format!("it {verb} `{is}` besides"),
+        (None, Some(is)) => format!("it also {verb} `{is}`"),
         (None, None) => format!("what it {verb} is different"),
     })
 }
 
-/// News in a word and a name.
+/// Describes a piece of news in a few words.
 fn told(news: &News) -> String {
     match news {
         News::SessionStarted { node, .. } => format!("session started: {node}"),
@@ -235,11 +226,11 @@ fn told(news: &News) -> String {
         News::WaitOver => "wait over".to_owned(),
         News::TakenOver => "taken over".to_owned(),
         News::Paused => "paused".to_owned(),
-        News::GoesOn => "goes on".to_owned(),
-        News::Odd { node, .. } => format!("odd: {node}"),
+        News::GoesOn => "resumed".to_owned(),
+        News::Odd { node, .. } => format!("warning: {node}"),
         News::NodeStarted { node, .. } => format!("node started: {node}"),
         News::NodeFinished { node, outcome, .. } => format!("node {}: {node}", outcome.status.word()),
-        News::NodeHeld { node } => format!("node held: {node}"),
+        News::NodeHeld { node } => format!("node deferred: {node}"),
         News::NodeSkipped { node, .. } => format!("node skipped: {node}"),
         News::Round { node, round, .. } => format!("round {round}: {node}"),
         News::Task { task, .. } => format!("task: {task}"),
@@ -248,7 +239,7 @@ fn told(news: &News) -> String {
     }
 }
 
-/// The records at which the turns of the only session began, whatever process they are in.
+/// Returns the records at which the turns of the only session started, in whatever process.
 fn turns(records: &[Record], node: &NodeId) -> Vec<usize> {
     let mut begins = Vec::new();
     for (place, record) in records.iter().enumerate() {
@@ -270,7 +261,7 @@ fn turns(records: &[Record], node: &NodeId) -> Vec<usize> {
     begins
 }
 
-/// The records at which the node began, in each round and try.
+/// Returns the records at which the node started, in each iteration and attempt.
 fn times(records: &[Record], node: &NodeId) -> Vec<usize> {
     let mut begins = Vec::new();
     for (place, record) in records.iter().enumerate() {
@@ -280,14 +271,14 @@ fn times(records: &[Record], node: &NodeId) -> Vec<usize> {
     begins
 }
 
-/// Whether that is the node's name in some round and try.
+/// Decides whether an id is an instance of the node.
 fn is_of(instance: &NodeId, node: &NodeId) -> bool {
     let rest = instance.as_str().strip_prefix(node.as_str());
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['@', '~']))
 }
 
-/// What was under way when the record came, but for what it settles. A wait is no work: it can be
-/// waited for twice.
+/// Returns the effects that were in progress at a record, except those that the record settles. A
+/// wait does not count, because it can be repeated.
 fn other_work(records: &[Record], place: usize) -> Vec<EffectId> {
     let before = records.iter().take(place);
     let Some(state) = super::fold(RunId::new("fork"), before) else { return Vec::new() };

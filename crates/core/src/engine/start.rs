@@ -1,4 +1,4 @@
-//! How a node begins, whatever its kind: held back by a pause, left out, or begun.
+//! Starts a node of any kind, defers it during a pause, or skips it.
 
 use super::DecisionCx;
 use super::allowance::Allowance;
@@ -11,23 +11,21 @@ use crate::graph::workflow::Node;
 use crate::id::Verb;
 use crate::run::{ActiveNode, Activity, Lane, News, NodeCause, Outcome, Spent};
 
-/// How a node began.
+/// The result of starting a node.
 pub(super) enum NodeStart {
-    /// It takes time.
+    /// The node takes time.
     UnderWay,
-    /// It is over already.
+    /// The node has already ended.
     Over(Outcome),
-    /// It is left out.
     Skipped,
 }
 
-/// Which try it is.
+/// One attempt at a node.
 pub(super) struct Attempt {
-    /// From 1.
+    /// The number of the attempt, counted from 1.
     pub(super) tries: u32,
-    /// Why it begins.
     pub(super) cause: NodeCause,
-    /// What the tries before it spent.
+    /// The spending of the earlier attempts.
     pub(super) spent: Spent,
 }
 
@@ -37,8 +35,8 @@ impl Attempt {
     }
 }
 
-/// Begins a node. Unless it is left out, it is the one under way then, even if it is over. While the
-/// run is paused none begins: nothing of it is looked at, told or timed before the pause ends.
+/// Starts a node. Unless it is skipped, it becomes the current node of the lane, even if it has
+/// already ended. While the run is paused, nothing about the node is evaluated, reported or timed.
 pub(super) fn begin(
     cx: &mut DecisionCx<'_>,
     step: &Node,
@@ -52,7 +50,7 @@ pub(super) fn begin(
     }
     let Attempt { tries, cause, spent } = this;
     let instance = frame.name(step, tries);
-    // A node that is tried again was not left out before.
+    // A retried node was not skipped before.
     let when = step.when.as_ref().filter(|_| tries == 1);
     let holds = when.map_or(Ok(true), |when| frame.is_true(cx, when));
     if let Ok(false) = holds {
@@ -105,12 +103,12 @@ pub(super) fn begin(
     begun
 }
 
-/// How long a node itself may take, in milliseconds.
+/// Returns the time limit of the node itself, in milliseconds.
 pub(super) fn own_time(node: &Node) -> Option<u64> {
     [node.settings.timeout_ms, node.budget.time_ms].into_iter().flatten().min()
 }
 
-/// A node that begins when the pause ends.
+/// Returns a node that starts when the pause ends.
 fn deferred(cx: &mut DecisionCx<'_>, node: &Node, frame: &Frame<'_>, this: Attempt) -> ActiveNode {
     let Attempt { tries, cause, spent } = this;
     let instance = frame.name(node, tries);
@@ -133,7 +131,7 @@ fn deferred(cx: &mut DecisionCx<'_>, node: &Node, frame: &Frame<'_>, this: Attem
 fn skip(cx: &mut DecisionCx<'_>, step: &Node, frame: &Frame<'_>) {
     let condition = step.when.as_ref().map(|when| when.0.clone()).unwrap_or_default();
     let node = frame.name(step, 1);
-    let why = format!("`{}` does not hold", condition.trim());
+    let why = format!("`{}` is false", condition.trim());
     cx.tell(News::NodeSkipped { node: node.clone(), why });
     let before = cx.book.nodes.get(&step.id);
     let times = before.map_or(0, |seen| seen.times);
@@ -147,7 +145,7 @@ fn skip(cx: &mut DecisionCx<'_>, step: &Node, frame: &Frame<'_>) {
     forget_outputs(cx, std::slice::from_ref(step));
 }
 
-/// What these nodes gave in an earlier round is no longer there.
+/// Removes the outputs of these nodes from an earlier iteration.
 pub(super) fn forget_outputs(cx: &mut DecisionCx<'_>, steps: &[Node]) {
     for id in ids_in(steps) {
         cx.book.outputs.remove(&id);

@@ -1,8 +1,8 @@
-//! Brings a stored record of an older version to the present form.
+//! Brings stored records of older versions to the current form.
 //!
-//! Pure: takes and returns the JSON of one record. One file a step (`from_3` makes a record of version 4 out of
-//! one of version 3), one function an event. A step is never changed once a newer version is released: it only
-//! knows the two forms it stands between, and none of the types of today.
+//! Pure: takes and returns the JSON of one record. Each step has its own file (`from_3` turns
+//! version 3 into version 4) with one function for each event. A step never changes once a newer
+//! version is released. It knows only its two forms and uses none of the current types.
 
 mod from_3;
 
@@ -13,24 +13,20 @@ use super::RECORD_VERSION;
 /// The oldest version that can be read.
 pub const OLDEST_VERSION: u32 = 3;
 
-/// Why a record cannot be brought to the present form.
+/// The reason why a record cannot be brought to the current form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UpcastError {
-    /// It does not say which version it is.
-    #[error("it says no version")]
+    /// The record has no version.
+    #[error("it has no version")]
     NoVersion,
-    /// It is older than everything that is read, or newer than this build.
-    #[error("it is of version {found}, and versions {OLDEST_VERSION} to {RECORD_VERSION} can be read")]
-    OtherVersion {
-        /// The version it says.
-        found: u32,
-    },
-    /// It is not what a record of its version is.
-    #[error("it is of version {version}, but {what}")]
+    /// The version is older than any that this build reads, or newer than this build.
+    #[error("its version is {found}, and this build reads versions {OLDEST_VERSION} to {RECORD_VERSION}")]
+    OtherVersion { found: u32 },
+    /// The record does not have the form of its version.
+    #[error("its version is {version}, but {what}")]
     Malformed {
-        /// The version it says.
         version: u32,
-        /// What is wrong with it.
+        /// The problem, for people.
         what: String,
     },
 }
@@ -54,7 +50,6 @@ pub fn upcast(mut record: Value) -> Result<Value, UpcastError> {
     }
 }
 
-/// Returns the version that a record says it is of.
 fn version(record: &Value) -> Result<u32, UpcastError> {
     let found = record.get("v").and_then(Value::as_u64).ok_or(UpcastError::NoVersion)?;
     Ok(u32::try_from(found).unwrap_or(u32::MAX))
@@ -90,6 +85,6 @@ mod tests {
     #[test]
     fn a_record_without_an_event_is_malformed() {
         let refused = upcast(json!({"v": 3, "at": 5})).unwrap_err();
-        assert_eq!(refused.to_string(), "it is of version 3, but it has no event");
+        assert_eq!(refused.to_string(), "its version is 3, but it has no event");
     }
 }

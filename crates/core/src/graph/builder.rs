@@ -1,7 +1,7 @@
-//! Workflows written in Rust: the same graph that a document becomes.
+//! Builds workflows in Rust. The result is the same graph that a document produces.
 //!
 //! ```no_run
-//! use windlass_core::graph::builder::{Builder, Rounds, agent, check, prompt, skill, task_loop};
+//! use windlass_core::graph::builder::{Builder, LoopRounds, agent, check, prompt, skill, task_loop};
 //! use windlass_core::graph::workflow::Workflow;
 //!
 //! let workflow: Workflow = Builder::new("fix-tests")
@@ -12,7 +12,7 @@
 //!         |big| big.then(task_loop().each(|task| task.then(prompt("Do {{ task.name }}")))),
 //!         |small| small.then(prompt("Do it: {{ outputs.plan.text }}")),
 //!     )
-//!     .loop_(Rounds::until("not outputs.tests.failed").max(5), |round| {
+//!     .loop_(LoopRounds::until("not outputs.tests.failed").max(5), |round| {
 //!         round
 //!             .then(prompt("Make the tests green. {{ feedback }}"))
 //!             .then(check(["test"]).id("tests").continue_on_failure())
@@ -20,12 +20,12 @@
 //!     .end()
 //!     .expect("a workflow");
 //!
-//! let ids: Vec<&str> = workflow.body.iter().map(|step| step.id.as_str()).collect();
+//! let ids: Vec<&str> = workflow.body.iter().map(|node| node.id.as_str()).collect();
 //! assert_eq!(ids, ["skill-research", "plan", "if", "loop"]);
 //! ```
 //!
-//! What a single workflow can tell is found by [`Builder::end`]; whether names mean anything is
-//! [`check`](mod@crate::graph::check)'s.
+//! [`Builder::end`] reports mistakes in the structure of the workflow. To check names of entities,
+//! other workflows and outputs, use [`check`](mod@crate::graph::check).
 
 mod node;
 mod own;
@@ -44,7 +44,7 @@ use super::ids::name_nodes;
 use super::workflow::{Budget, InputKind, Node, SessionOptions, Workflow, WorkflowInput};
 use serde_json::Value;
 
-/// A workflow that is being written.
+/// A workflow under construction.
 #[derive(Debug, Clone)]
 pub struct Builder {
     workflow: Workflow,
@@ -54,7 +54,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// A workflow of that name.
+    /// Starts a workflow with this name.
     pub fn new(name: impl Into<String>) -> Builder {
         let workflow = Workflow {
             name: name.into(),
@@ -69,14 +69,13 @@ impl Builder {
         Builder { workflow, steps: Steps::default(), starts: 0, is_first: true }
     }
 
-    /// What it is for.
     #[must_use]
     pub fn description(mut self, text: impl Into<String>) -> Builder {
         self.workflow.description = Some(text.into());
         self
     }
 
-    /// Something it must be told.
+    /// Declares an input that every run must provide.
     #[must_use]
     pub fn required(self, name: impl Into<String>, kind: InputKind) -> Builder {
         self.input(WorkflowInput {
@@ -89,7 +88,7 @@ impl Builder {
         })
     }
 
-    /// Something it may be told.
+    /// Declares an input with a default.
     #[must_use]
     pub fn optional(self, name: impl Into<String>, kind: InputKind, default: impl Into<Value>) -> Builder {
         self.input(WorkflowInput {
@@ -102,42 +101,42 @@ impl Builder {
         })
     }
 
-    /// Something it is told, in full.
+    /// Declares an input with all its fields.
     #[must_use]
     pub fn input(mut self, input: WorkflowInput) -> Builder {
         self.workflow.inputs.push(input);
         self
     }
 
-    /// How its sessions are run.
+    /// Sets the defaults for all sessions.
     #[must_use]
     pub fn settings(mut self, settings: SessionOptions) -> Builder {
         self.workflow.settings = settings;
         self
     }
 
-    /// What all of it may spend.
+    /// Limits the spending of the whole run.
     #[must_use]
     pub fn budget(mut self, budget: Budget) -> Builder {
         self.workflow.budget = budget;
         self
     }
 
-    /// A plugin it needs.
+    /// Adds a plugin that the workflow needs.
     #[must_use]
     pub fn plugin(mut self, name: impl Into<String>) -> Builder {
         self.workflow.plugins.push(name.into());
         self
     }
 
-    /// A command that must succeed, for `check` nodes.
+    /// Defines a check, which passes when its command succeeds.
     #[must_use]
     pub fn check(mut self, name: impl Into<String>, command: impl Into<String>) -> Builder {
         self.workflow.checks.insert(name.into(), command.into());
         self
     }
 
-    /// The first node.
+    /// Adds the first node. [`end`](Builder::end) requires exactly one call, before all other nodes.
     #[must_use]
     pub fn start(mut self, node: impl Into<Node>) -> Builder {
         self.starts += 1;
@@ -146,14 +145,14 @@ impl Builder {
         self
     }
 
-    /// The next node.
+    /// Adds the next node.
     #[must_use]
     pub fn then(mut self, node: impl Into<Node>) -> Builder {
         self.steps = self.steps.then(node);
         self
     }
 
-    /// One of two ways.
+    /// Adds an `if` with its two blocks.
     #[must_use]
     pub fn if_(
         mut self,
@@ -165,14 +164,14 @@ impl Builder {
         self
     }
 
-    /// The same again.
+    /// Adds a loop.
     #[must_use]
     pub fn loop_(mut self, rounds: LoopRounds, body: impl FnOnce(Steps) -> Steps) -> Builder {
         self.steps = self.steps.loop_(rounds, body);
         self
     }
 
-    /// Several things at once.
+    /// Adds a block whose branches run at the same time.
     #[must_use]
     pub fn parallel(mut self, lanes: impl FnOnce(ParallelBranches) -> ParallelBranches) -> Builder {
         self.steps = self.steps.parallel(lanes);
@@ -186,14 +185,14 @@ impl Builder {
         self
     }
 
-    /// The workflow, or all that is wrong with its form. Nodes without a name get the default.
+    /// Returns the workflow, or all mistakes in its structure. Nodes without an id get a default id.
     pub fn end(mut self) -> Result<Workflow, Vec<GraphDiagnostic>> {
         self.workflow.body = self.steps.body;
         let mut findings = Vec::new();
         if self.starts != 1 || !self.is_first {
             let text = match self.starts {
-                0 => "no node was given to `start`".to_owned(),
-                1 => "`start` comes first".to_owned(),
+                0 => "`start` was not called: it adds the first node".to_owned(),
+                1 => "`start` must come before all other nodes".to_owned(),
                 times => format!("`start` was called {times} times"),
             };
             findings.push(GraphDiagnostic::error(None, "nodes", text));

@@ -1,19 +1,19 @@
-//! Everything that can be wrong with a workflow before it runs, in one pass.
+//! Finds all mistakes in a workflow before it runs, in one pass.
 //!
-//! Pure: what there is to know of the world comes in as [`Known`]. A finding names the node and
-//! the key of the document; where that stands in a file is `forms`' to say.
+//! The check reads no files: [`CheckContext`] has all facts from outside the workflow. A diagnostic
+//! names the node and the document key; `forms` adds the line and column.
 //!
-//! | rule | asks |
+//! | rule | question |
 //! |---|---|
-//! | [`structure`] | is it a workflow at all: ids, depth, empty blocks |
-//! | `texts`, `values` | are templates well formed, do their names exist, is there what is used of a value |
-//! | `compared` | can a value be what it is compared with |
-//! | `order` | has the node whose output is used run by then |
-//! | `inputs` | do inputs agree with themselves |
-//! | `schemas` | would an answer be held to all of its schema |
-//! | `entities`, `calls` | do entities, checks, drivers and workflows exist, and can they |
-//! | `reach`, `bounds` | is every node reached, does every loop end, is the budget enough |
-//! | `gates`, `lanes` | does a gate hold on every way to a landing, do branches collide |
+//! | [`structure`] | Are ids valid and unique, blocks non-empty and not too deep? |
+//! | `texts`, `values` | Are templates well formed? Do their names and the parts of values exist? |
+//! | `comparisons` | Can a value equal the literal it is compared with? |
+//! | `order` | Has a node run before another node uses its output? |
+//! | `inputs` | Do defaults and choices fit their input? Is every input used? |
+//! | `schemas` | Does Windlass support all keywords of a schema? |
+//! | `entities`, `calls` | Do entities, checks, drivers and workflows exist and support the node? |
+//! | `reach`, `bounds` | Is every node reachable? Does every loop end? Is the budget enough? |
+//! | `gates`, `branches` | Does every path to a landing pass a gate? Do branches collide? |
 
 mod bounds;
 mod branches;
@@ -44,17 +44,17 @@ use super::workflow::Workflow;
 use diagnostic::GraphDiagnostics;
 use outline::Outline;
 
-/// What nobody knows of a workflow of which a part could not be read.
+/// The missing knowledge about a workflow that could only be read in part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct UnreadParts {
-    /// Nodes, or the ids of some, are missing.
+    /// True if nodes or some of their ids are missing.
     pub nodes: bool,
-    /// What some node gives: it does two things, or two have its id.
+    /// True if the output of some node is unclear: the node has two kinds, or two nodes share its id.
     pub values: bool,
 }
 
-/// All that is wrong with a workflow: first what concerns all of it, then node by node in the
-/// order of the text.
+/// Returns all mistakes in a workflow: first those about the whole, then node by node in document
+/// order.
 pub fn check(workflow: &Workflow, known: &CheckContext<'_>) -> Vec<GraphDiagnostic> {
     let too_deep = structure::too_deep(workflow);
     if !too_deep.is_empty() {
@@ -69,8 +69,8 @@ pub fn check(workflow: &Workflow, known: &CheckContext<'_>) -> Vec<GraphDiagnost
     found.in_order()
 }
 
-/// What is wrong with a workflow of which a part could not be read, whatever that part says. What
-/// is missing must not look like a loop without an end.
+/// Returns the mistakes in a workflow that could only be read in part. It reports only mistakes that
+/// the unread part cannot repair. A missing part must not look like a loop without an end.
 pub fn check_part(
     workflow: &Workflow,
     known: &CheckContext<'_>,
@@ -85,7 +85,7 @@ pub fn check_part(
     found.in_order()
 }
 
-/// What can be told of the parts that are there.
+/// Runs the rules that also apply to an incomplete workflow.
 fn look(outline: &Outline<'_>, known: &CheckContext<'_>, doubts: UnreadParts, found: &mut GraphDiagnostics) {
     texts::look(outline, known, doubts, found);
     order::look(outline, found);
@@ -97,7 +97,7 @@ fn look(outline: &Outline<'_>, known: &CheckContext<'_>, doubts: UnreadParts, fo
     branches::look(outline, known, found);
 }
 
-/// Whether a node of a workflow uses its INPUT. It must not be too deep.
+/// Returns whether any node uses the input of the run. The workflow must not be too deep.
 pub fn uses_input(workflow: &Workflow) -> bool {
     let outline = Outline::of(workflow);
     let mut uses = outline.nodes.iter().flat_map(|node| &node.texts).flat_map(|text| text.uses());

@@ -1,7 +1,7 @@
-//! Pictures of a workflow: Mermaid, DOT and SVG, with or without how a run fared.
+//! Diagrams of a workflow: Mermaid, DOT and SVG, with or without the state of a run.
 //!
-//! Names and texts of a workflow are strangers' words: each format escapes them, and what cannot
-//! be seen is left out. Times and costs come in as text.
+//! Names and texts of a workflow are untrusted: each format escapes them, and invisible characters
+//! are removed. The caller passes times and costs as text.
 
 mod dot;
 mod flow;
@@ -19,21 +19,20 @@ pub use svg::svg;
 
 use crate::id::NodeId;
 
-/// How nodes of a run fared; empty for a workflow that does not run.
+/// The states of the nodes of a run; empty for a workflow without a run.
 pub type States = BTreeMap<NodeId, DrawnState>;
 
-/// How a node fared.
+/// The state of a node in a diagram.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DrawnState {
-    /// In a word: `running`, `completed`, `failed`, `waiting`, `skipped`; these have colours.
+    /// The state: `running`, `completed`, `failed`, `waiting` and `skipped` have colours, other words
+    /// have none.
     pub word: String,
-    /// How long it took.
     pub time: Option<String>,
-    /// What it cost.
     pub cost: Option<String>,
 }
 
-/// What a state looks like.
+/// The look of a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StateStyle {
     Plain,
@@ -69,7 +68,7 @@ impl StateStyle {
         }
     }
 
-    /// The colour of the border, readable on white and on black.
+    /// Returns the colour of the border, which must be readable on white and on black.
     fn colour(self) -> &'static str {
         match self {
             StateStyle::Plain => "#7d8590",

@@ -1,18 +1,19 @@
-//! Ids of nodes: which texts are ids, and what a node is called when nobody says.
+//! Ids of nodes: which texts are valid ids, and the default id of an unnamed node.
 //!
-//! A node that runs an entity or a workflow is called after it (`skill-commit`), any other after
-//! its kind; further ones get `-2`, `-3`. In templates a dash may be written as an underscore, so
-//! two ids that differ only there are the same.
+//! The default id names the entity or workflow that the node runs (`skill-commit`), or else the
+//! node's kind. Repeated defaults get `-2`, `-3`. Templates may write a dash as an underscore, so
+//! two ids that differ only in dashes and underscores count as the same id.
 
 use std::collections::{HashMap, HashSet};
 
 use super::workflow::{Node, NodeKind};
 use crate::id::NodeId;
 
-/// The longest id.
+/// The longest id, in bytes.
 pub const MAX_ID: usize = 100;
 
-/// Whether a text can be an id: small letters, digits, `-` and `_`, the first one no sign.
+/// Returns whether a text can be an id: lowercase letters, digits, `-` and `_`, starting with a
+/// letter or a digit.
 pub fn is_id(text: &str) -> bool {
     let is_first = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     text.len() <= MAX_ID
@@ -20,17 +21,17 @@ pub fn is_id(text: &str) -> bool {
         && text.bytes().all(|byte| is_first(&byte) || matches!(byte, b'-' | b'_'))
 }
 
-/// The id as templates may write it.
+/// Returns the id with its dashes as underscores, as templates may write it.
 pub fn folded(id: &str) -> String {
     id.replace('-', "_")
 }
 
-/// What a node is called when nobody says, if it is the first of that name.
+/// Returns the default id of a node, without a number.
 pub fn default_id(kind: &NodeKind) -> String {
     kind.shape().default_id()
 }
 
-/// What a node is called that names something of this kind.
+/// Returns the default id of a node that names something of this kind.
 pub(crate) fn named(kind: &str, name: &str) -> String {
     match plain(name) {
         name if name.is_empty() => kind.to_owned(),
@@ -38,7 +39,7 @@ pub(crate) fn named(kind: &str, name: &str) -> String {
     }
 }
 
-/// A name with only what an id may have: `Demo:greet` is `demo-greet`.
+/// Reduces a name to the characters of an id: `Demo:greet` becomes `demo-greet`.
 fn plain(name: &str) -> String {
     let mut plain = String::new();
     for letter in name.chars().take(MAX_ID / 2).flat_map(char::to_lowercase) {
@@ -52,7 +53,7 @@ fn plain(name: &str) -> String {
     plain
 }
 
-/// The ids of one workflow.
+/// The ids that one workflow uses.
 #[derive(Debug, Default)]
 pub struct Ids {
     taken: HashSet<String>,
@@ -60,13 +61,13 @@ pub struct Ids {
 }
 
 impl Ids {
-    /// Takes an id, unless it or one that is the same in templates is taken.
+    /// Takes an id, unless the workflow already has it or one that templates cannot tell apart.
     pub fn claim(&mut self, id: &str) -> bool {
         self.taken.insert(folded(id))
     }
 
-    /// Takes the default id of a node, numbered where that is taken. Ids that somebody wrote are
-    /// to be claimed before, later ones too.
+    /// Takes the default id of a node, with a number if it is taken. The caller must first claim all
+    /// ids that the author wrote, including those of later nodes.
     pub fn fresh(&mut self, kind: &NodeKind) -> NodeId {
         let name = default_id(kind);
         let count = self.counts.entry(name.clone()).or_insert(0);
@@ -80,7 +81,7 @@ impl Ids {
     }
 }
 
-/// Gives every node with an empty id its default, in the order of the text.
+/// Gives every node with an empty id its default id, in document order.
 pub fn name_nodes(body: &mut [Node]) {
     let mut ids = Ids::default();
     claim_given(body, &mut ids);

@@ -1,14 +1,14 @@
-//! Workflows as graphs: what every way to write one becomes.
+//! Workflows as graphs. Documents and the Rust builder both produce this form.
 //!
 //! - [`workflow`]: the graph itself, in structured blocks without gotos.
-//! - [`builder`]: writes one in Rust; [`ids`]: what a node is called when nobody says.
-//! - [`template`]: templates and conditions with the values of a run.
-//! - [`mod@check`]: all that is wrong with it; [`mod@worst`]: the most it can take.
-//! - [`schema`]: whether an answer is what was asked for.
-//! - [`draw`]: pictures of it.
-//! - [`Node`]: a node with an agent as it is run, a prompt or a loop of turns.
+//! - [`builder`]: builds a workflow in Rust; [`ids`]: default names for nodes.
+//! - [`template`]: templates and conditions, rendered with the values of a run.
+//! - [`mod@check`]: finds mistakes before a run; [`upper_bound`]: the most turns a run can take.
+//! - [`schema`]: checks an agent's answer against a JSON Schema.
+//! - [`draw`]: diagrams of a workflow.
+//! - [`SessionPrompt`]: a session node as the engine runs it, a single prompt or a loop of turns.
 //!
-//! Reading documents is `forms::workflow`'s; carrying a graph out is [`engine`](crate::engine)'s.
+//! `forms::workflow` reads documents; [`engine`](crate::engine) runs a graph.
 
 pub mod builder;
 pub mod check;

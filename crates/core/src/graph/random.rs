@@ -1,4 +1,4 @@
-//! Workflows made at random, for tests of properties.
+//! Random workflows for property tests.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -13,7 +13,7 @@ use super::workflow::{
     ParallelNode, TurnLoop, Workflow, WorkflowInput,
 };
 
-/// A workflow in form: it may be wrong, but its ids are good.
+/// Generates a workflow with valid ids. It may contain other mistakes.
 pub(crate) fn any_workflow() -> impl Strategy<Value = Workflow> {
     let condition = prop::sample::select(vec![
         "input",
@@ -29,7 +29,7 @@ pub(crate) fn any_workflow() -> impl Strategy<Value = Workflow> {
     whole(body, "w".to_owned(), true)
 }
 
-/// A workflow with any text in it.
+/// Generates a workflow with arbitrary texts.
 pub(crate) fn any_text_workflow() -> impl Strategy<Value = Workflow> {
     let text = || prop_oneof![any::<String>(), Just("{{ outputs.prompt }}".to_owned())].boxed();
     let body = body(text(), text());

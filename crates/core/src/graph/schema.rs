@@ -1,14 +1,14 @@
-//! JSON Schema: whether an answer is what a session was asked for.
+//! JSON Schema: checks that a session's answer has the requested form.
 //!
-//! The common part of it: [`KEYWORDS`] lists what is known. A keyword that is not there is never
-//! passed over in silence: [`flaws`] names it, and [`check`](super::check) refuses the workflow.
+//! Windlass supports the keywords in [`KEYWORDS`] and ignores no other: [`schema_errors`] reports an
+//! unknown keyword, and [`check`](mod@super::check) refuses the workflow.
 //!
-//! - [`validate`]: what is wrong with a value.
-//! - [`flaws`], [`unsupported`]: what is wrong with a schema.
-//! - [`example`]: a value that fits, for a rehearsal.
-//! - [`answer`], [`find_value`]: the value in what an agent said.
+//! - [`validate`]: finds the errors in a value.
+//! - [`schema_errors`], [`unsupported`]: find the errors in a schema.
+//! - [`example`]: makes a value that fits a schema, for a dry run.
+//! - [`answer`], [`find_value`]: find the value in an agent's message.
 //!
-//! Values and schemas are strangers': depth, work and the number of faults are bounded.
+//! Values and schemas are untrusted, so depth, work and the number of errors are limited.
 
 mod answer;
 mod example;
@@ -28,12 +28,12 @@ pub use keywords::{KEYWORDS, KeywordShape, SchemaError, SchemaErrorKind, schema_
 pub(super) use validate::admits_in;
 pub use validate::{MAX_FAULTS, validate};
 
-/// Something that is wrong with a value.
+/// An error in a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValidationError {
-    /// Where in the value: `$.steps[0]`.
+    /// The place in the value: `$.steps[0]`.
     pub path: String,
-    /// What, in words.
+    /// The problem, in words for the agent and for people.
     pub what: String,
 }
 
@@ -43,13 +43,13 @@ impl fmt::Display for ValidationError {
     }
 }
 
-/// So deep are schemas followed, references included. JSON itself is read 128 deep.
+/// The deepest nesting of schemas, references included. The JSON parser allows 128 levels.
 const MAX_DEPTH: usize = 200;
 
-/// How often an answer that does not fit is asked for again.
+/// The number of times that Windlass asks again for an answer that does not fit.
 pub const ASKED_AGAIN: u32 = 2;
 
-/// A way into a value, made into text only where something is wrong.
+/// A path into a value. It becomes text only for an error.
 enum Path<'p> {
     Root,
     Member(&'p Path<'p>, &'p str),
@@ -57,7 +57,7 @@ enum Path<'p> {
 }
 
 impl Path<'_> {
-    /// The names on the way, with `/` between them.
+    /// Joins the names of the path with `/`.
     fn names(&self) -> String {
         let (before, name) = match self {
             Path::Root => return String::new(),
@@ -91,7 +91,7 @@ fn is_word(key: &str) -> bool {
     !key.is_empty() && key.len() <= SHOWN && key.chars().all(is_plain)
 }
 
-/// So much of a stranger's text is repeated in a message.
+/// The most characters of an untrusted text that a message repeats.
 const SHOWN: usize = 60;
 
 fn short(text: &str) -> impl Iterator<Item = char> {
@@ -99,7 +99,7 @@ fn short(text: &str) -> impl Iterator<Item = char> {
     text.chars().take(SHOWN).chain(more)
 }
 
-/// A value as it is repeated in a message: short, and nothing a terminal would obey.
+/// Formats a value for a message: short, and without terminal control characters.
 fn brief(value: &Value) -> String {
     let text = value.to_string();
     let harmless = |letter: char| match letter {
@@ -109,7 +109,7 @@ fn brief(value: &Value) -> String {
     short(&text).map(harmless).collect()
 }
 
-/// What a reference means: `#`, or something below `#/$defs/` or `#/definitions/`.
+/// Finds the target of a reference: `#`, or a schema below `#/$defs/` or `#/definitions/`.
 pub(super) fn resolve<'s>(root: &'s Value, reference: &str) -> Option<&'s Value> {
     let pointer = reference.strip_prefix('#')?;
     let is_ours = pointer.is_empty() || ["/$defs/", "/definitions/"].iter().any(|at| pointer.starts_with(at));

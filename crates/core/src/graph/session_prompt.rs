@@ -1,4 +1,4 @@
-//! A node with an agent as it is run: one turn, or a loop of turns, with its texts in it.
+//! A session node as the engine runs it: one turn or a loop of turns, with its texts filled in.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,33 +6,32 @@ use crate::event::EntityTexts;
 use crate::id::NodeId;
 use crate::looping::LoopRules;
 
-/// One step of a workflow.
+/// A session node, ready to run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionPrompt {
-    /// Its name, unique in the graph.
+    /// The id of the node, unique in the graph.
     pub id: NodeId,
-    /// What it does.
     pub kind: SessionPromptKind,
-    /// Who the agent is to be: added to the system prompt of its sessions.
+    /// The agent's instructions, which are added to the system prompt of its sessions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system: Option<String>,
 }
 
-/// What a node does.
+/// A single prompt or a loop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionPromptKind {
     /// One turn.
     Prompt {
-        /// What the agent is asked, complete.
+        /// The complete text for the agent.
         prompt: String,
     },
-    /// Turns until it is done.
+    /// Turns until the agent is done.
     Loop(LoopRules),
 }
 
 impl SessionPrompt {
-    /// What the agent is asked, before anything is added for the turn.
+    /// Returns the prompt, before Windlass adds text for a particular turn.
     pub fn prompt(&self) -> &str {
         match &self.kind {
             SessionPromptKind::Prompt { prompt } => prompt,
@@ -40,11 +39,11 @@ impl SessionPrompt {
         }
     }
 
-    /// Puts the texts of an entity in.
+    /// Puts in the texts of an entity.
     pub fn fill(&mut self, texts: &EntityTexts) {
         let (SessionPromptKind::Prompt { prompt } | SessionPromptKind::Loop(LoopRules { prompt, .. })) =
             &mut self.kind;
-        // What stands there already is said after it.
+        // The node's own prompt follows the text of the entity.
         *prompt = match prompt.is_empty() {
             true => texts.prompt.clone(),
             false => format!("{}\n\n{prompt}", texts.prompt),
@@ -52,7 +51,6 @@ impl SessionPrompt {
         self.system.clone_from(&texts.system);
     }
 
-    /// The rules of the loop, when it is one.
     pub fn rules(&self) -> Option<&LoopRules> {
         match &self.kind {
             SessionPromptKind::Prompt { .. } => None,

@@ -1,12 +1,11 @@
-//! Templates and expressions: what they say with the values of a run in them, and which names
-//! they use.
+//! Templates and expressions: renders them with the values of a run, and finds the names they use.
 //!
-//! One pass: what a value holds is never read as a template. Undefined is an error, nothing is
-//! escaped, nothing is loaded. Work and output are bounded; so is the form of the text, before
-//! it is parsed (`limits`). The values themselves are `scope`'s, the names [`names`]'.
-//!
-//! Block tags that stand alone on a line leave no line behind; any other newline is kept (`lines`). Values of
-//! different kinds have no order (`order`).
+//! - Rendering is a single pass: Windlass never reads a value as a template.
+//! - An undefined name is an error. Nothing is escaped, and no files are loaded.
+//! - Work and output are limited. `limits` also limits the source before the engine parses it.
+//! - `scope` has the values, [`names`] finds the names.
+//! - A line with only block tags disappears; every other newline stays (`lines`).
+//! - Values of different kinds have no order (`order`).
 
 mod limits;
 mod lines;
@@ -31,72 +30,45 @@ pub use names::{TemplateNames, Use, constant, names_in, names_used};
 use rewrite::Edits;
 pub use scope::{NodeOutput, Scope};
 
-/// The most a template may become, in bytes.
+/// The largest output of a template, in bytes.
 pub const MAX_OUTPUT: usize = 1 << 20;
-/// The most steps a template or an expression may take.
+/// The most engine steps for a template or an expression.
 const FUEL: u64 = 500_000;
-/// The deepest that `indent` goes.
+/// The largest width of the `indent` filter.
 const MAX_INDENT: usize = 100;
 
-/// A place in a template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TemplatePosition {
-    /// In bytes, from 0.
+    /// Bytes, from 0.
     pub offset: usize,
     /// From 1.
     pub line: u32,
-    /// In characters, from 1.
+    /// Characters, from 1.
     pub column: u32,
 }
 
-/// Why a template or an expression has no value.
+/// An error in a template or an expression.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
-    /// It is no template.
     #[error("{what} (line {}, column {})", at.line, at.column)]
-    Syntax {
-        /// What is wrong.
-        what: String,
-        /// Where.
-        at: TemplatePosition,
-    },
-    /// It is larger than anyone writes.
-    #[error("{bytes} bytes, where {limit} are allowed")]
-    TooLong {
-        /// What it has.
-        bytes: usize,
-        /// What is allowed.
-        limit: usize,
-    },
-    /// A name has no value.
+    Syntax { what: String, at: TemplatePosition },
+    /// The source is too long.
+    #[error("the text has {bytes} bytes; the limit is {limit}")]
+    TooLong { bytes: usize, limit: usize },
     #[error("{what} (line {}, column {})", at.line, at.column)]
-    Undefined {
-        /// Which.
-        what: String,
-        /// Where.
-        at: TemplatePosition,
-    },
-    /// It could not be computed.
+    Undefined { what: String, at: TemplatePosition },
+    /// The evaluation failed.
     #[error("{what} (line {}, column {})", at.line, at.column)]
-    Failed {
-        /// Why.
-        what: String,
-        /// Where.
-        at: TemplatePosition,
-    },
-    /// It becomes more than is allowed.
-    #[error("more than {limit} bytes of text")]
-    TooMuchText {
-        /// What is allowed.
-        limit: usize,
-    },
-    /// It takes too many steps.
+    Failed { what: String, at: TemplatePosition },
+    /// The output is too long.
+    #[error("the text is longer than {limit} bytes")]
+    TooMuchText { limit: usize },
     #[error("it takes too many steps")]
     TooMuchWork,
 }
 
 impl TemplateError {
-    /// What is wrong, for whoever shows the place.
+    /// Returns the message without the position, for callers that show the position themselves.
     pub fn message(&self) -> String {
         match self {
             TemplateError::Syntax { what, .. }
@@ -108,7 +80,7 @@ impl TemplateError {
         }
     }
 
-    /// Where it went wrong.
+    /// Returns the position, if the error has one.
     pub fn at(&self) -> Option<TemplatePosition> {
         match self {
             TemplateError::Syntax { at, .. }
@@ -121,7 +93,7 @@ impl TemplateError {
     }
 }
 
-/// What a template says.
+/// Renders a template.
 pub fn render(template: &Template, scope: &Scope) -> Result<String, TemplateError> {
     let source = template.0.as_str();
     if source.len() <= MAX_OUTPUT && is_plain(source) {
@@ -144,10 +116,10 @@ pub fn render(template: &Template, scope: &Scope) -> Result<String, TemplateErro
     Ok(String::from_utf8(text).unwrap_or_default())
 }
 
-/// A template that says exactly this text, whatever it holds.
+/// Returns a template that renders to exactly this text, even if the text contains tags.
 ///
-/// It stays that text between `{{ … }}`, too; beside a block tag, blanks and newlines are that
-/// tag's. A text larger than a template may be has none that can be rendered.
+/// This also works next to `{{ … }}`. Next to a block tag, the tag may remove blanks and newlines. If
+/// the text is longer than a template may be, rendering fails.
 pub fn literal(text: &str) -> String {
     let mut source = String::with_capacity(text.len());
     let mut rest = text;
@@ -156,9 +128,9 @@ pub fn literal(text: &str) -> String {
         let after = braces.trim_start_matches('{');
         let run = braces.get(..braces.len() - after.len()).unwrap_or_default();
         source.push_str(before);
-        // At the end, the braces would begin a tag with what is put behind them.
+        // Braces at the end would start a tag together with text that a caller appends.
         if run.len() > 1 || after.is_empty() || after.starts_with(['%', '#']) {
-            // A value, and no raw block: only blocks swallow blanks and newlines around them.
+            // Use a value, not a raw block: blocks remove the blanks and newlines around them.
             source.extend(["{{ \"", run, "\" }}"]);
         } else {
             source.push_str(run);
@@ -169,18 +141,19 @@ pub fn literal(text: &str) -> String {
     source
 }
 
-/// What an expression is worth.
+/// Evaluates an expression.
 pub fn evaluate(expression: &Expression, scope: &Scope) -> Result<serde_json::Value, TemplateError> {
     let value = value_of(expression, scope, |value| serde_json::to_value(value))?;
     value.map_err(|error| TemplateError::Failed { what: error.to_string(), at: at("", 0) })
 }
 
-/// Whether a condition holds.
+/// Evaluates a condition.
 pub fn is_true(condition: &Expression, scope: &Scope) -> Result<bool, TemplateError> {
     value_of(condition, scope, Value::is_true)
 }
 
-/// What is made of a value: it may be computed only then.
+/// Evaluates an expression and converts the value inside the panic guard: lazy values are computed
+/// only when `made` reads them.
 fn value_of<T>(
     expression: &Expression,
     scope: &Scope,
@@ -204,13 +177,13 @@ fn value_of<T>(
     })
 }
 
-/// The value, or what is wrong. Some texts make the template engine itself stop with an overflow, as
-/// `[1][-5:99:-1]` does: they have no value, and nothing else is to stop because of them.
+/// Runs the template engine and turns a panic into an error. Some sources make the engine overflow,
+/// for example `[1][-5:99:-1]`, and that must not end the process.
 fn caught<T>(source: &str, act: impl FnOnce() -> Result<T, minijinja::Error>) -> Result<T, TemplateError> {
     caught_in(source, &Edits::default(), act)
 }
 
-/// The same where the engine reads a changed text.
+/// Does the same for an edited source, and reports positions in the original.
 fn caught_in<T>(
     source: &str,
     edits: &Edits,
@@ -222,12 +195,12 @@ fn caught_in<T>(
     }
 }
 
-/// Nothing in it is replaced.
+/// Returns whether a text has no tags.
 pub(super) fn is_plain(source: &str) -> bool {
     !source.contains("{{") && !source.contains("{%") && !source.contains("{#")
 }
 
-/// One for all; it holds no values.
+/// Returns the shared environment, which holds no values.
 fn environment<'a>() -> &'a Environment<'a> {
     static ENVIRONMENT: OnceLock<Environment<'static>> = OnceLock::new();
     ENVIRONMENT.get_or_init(make_environment)
@@ -238,13 +211,13 @@ fn make_environment() -> Environment<'static> {
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
     environment.set_fuel(Some(FUEL));
-    // Only then an error says where.
+    // Errors have a position only in debug mode.
     environment.set_debug(true);
     environment.set_syntax(syntax());
     for name in ["debug", "namespace"] {
         environment.remove_global(name);
     }
-    // What makes much out of little, or is about HTML.
+    // These produce large output from small input, or are for HTML.
     for name in ["batch", "slice", "format", "pprint", "safe", "escape", "e"] {
         environment.remove_filter(name);
     }
@@ -257,8 +230,8 @@ fn make_environment() -> Environment<'static> {
     environment
 }
 
-/// Writes a value out. Documents say `true`, and so does what is made of them; what is not there,
-/// such as an input that nobody gave, is not to be read as a word.
+/// Writes a value to the output: booleans as `true` and `false`, as documents write them, and a
+/// missing value, such as an optional input, as nothing instead of a word.
 fn format(
     out: &mut minijinja::Output,
     state: &mut minijinja::State<'_, '_>,
@@ -271,14 +244,14 @@ fn format(
     }
 }
 
-/// How tags are read, wherever they are.
+/// Returns the syntax settings, which all parsers of templates must share.
 fn syntax() -> SyntaxConfig {
     let mut builder = SyntaxConfig::builder();
     builder.trim_blocks(true).lstrip_blocks(true).keep_trailing_newline(true);
     builder.build().unwrap_or_default()
 }
 
-/// Every line but the first moved to the right.
+/// Indents every line but the first.
 fn indent(text: &str, width: usize) -> String {
     let margin = " ".repeat(width.min(MAX_INDENT));
     let mut lines = text.split('\n');
@@ -305,7 +278,7 @@ fn translate(error: &minijinja::Error, source: &str, edits: &Edits) -> TemplateE
     }
 }
 
-/// The place of a byte; any offset will do.
+/// Returns the position of a byte. The offset may be inside a character or past the end.
 fn at(source: &str, offset: usize) -> TemplatePosition {
     let offset = source.floor_char_boundary(offset);
     let before = source.get(..offset).unwrap_or_default();
@@ -316,7 +289,7 @@ fn at(source: &str, offset: usize) -> TemplatePosition {
     TemplatePosition { offset, line: small(lines), column: small(column) }
 }
 
-/// Memory that takes no more than [`MAX_OUTPUT`].
+/// A buffer that refuses more than [`MAX_OUTPUT`] bytes.
 struct Bounded(Vec<u8>);
 
 impl io::Write for Bounded {

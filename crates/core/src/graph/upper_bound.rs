@@ -1,7 +1,7 @@
-//! The most that a run of a workflow can take: turns of agents, and what the budget lets it spend.
+//! The most that a run of a workflow can take: agent turns, and the limits of the budget.
 //!
-//! Sessions × loops × retries × branches; of two ways the longer. A loop without a bound has no
-//! worst case, unless a budget of turns ends it.
+//! The bound multiplies sessions, loops, retries and branches, and takes the longer block of an
+//! `if`. A loop without `max` has no worst case, unless a budget of turns ends it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,49 +13,43 @@ use crate::engine::node::shape::{RoundsEnd, Structure};
 use crate::id::NodeId;
 use crate::usage::dollars;
 
-/// Other workflows by name, with their graphs where these are known.
+/// Other workflows by name; `None` if the graph is unknown.
 pub type Others = BTreeMap<String, Option<Workflow>>;
 
-/// The most that a run can take.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorstCase {
-    /// Turns of agents.
+    /// Agent turns.
     pub turns: UpperBound,
-    /// What else ends it.
+    /// The budget of the workflow, which ends a run earlier.
     pub budget: Budget,
 }
 
-/// How many at most.
+/// An upper bound on a number of turns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UpperBound {
-    /// So many.
     AtMost(u64),
-    /// Any number.
+    /// No bound.
     Without {
-        /// The node that has no bound.
         node: NodeId,
-        /// Why.
         why: Unbounded,
     },
 }
 
-/// Why a node has no bound.
+/// The reason why a node has no bound.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unbounded {
-    /// A loop has no `max`.
     Loop,
-    /// Turns have no `max`.
     Turns,
-    /// What this workflow does is not known.
+    /// The node runs this workflow, which is unknown or has no bound itself.
     Workflow(String),
 }
 
-/// The most that a run of a workflow can take.
+/// Computes the most that a run of a workflow can take.
 pub fn worst(workflow: &Workflow, others: &Others) -> WorstCase {
     WorstCase { turns: whole(workflow, others, 0), budget: workflow.budget }
 }
 
-/// How deep workflows are followed into each other; the check refuses as much.
+/// The deepest chain of workflow calls that the walk follows. The check refuses such a chain.
 const FOLLOWED: u32 = crate::spec::MAX_DEPTH + 1;
 
 fn whole(workflow: &Workflow, others: &Others, calls: u32) -> UpperBound {
@@ -116,7 +110,7 @@ impl BoundWalk<'_> {
         match self.others.get(name) {
             Some(Some(workflow)) if self.calls < FOLLOWED => {
                 match whole(workflow, self.others, self.calls + 1) {
-                    // The node of another workflow means nothing here.
+                    // Name the calling node: the caller does not know the nodes of the other workflow.
                     UpperBound::Without { .. } => unknown(),
                     bound => bound,
                 }
@@ -179,17 +173,17 @@ impl fmt::Display for UpperBound {
             UpperBound::AtMost(1) => f.write_str("at most 1 turn"),
             UpperBound::AtMost(turns) => write!(f, "at most {turns} turns"),
             UpperBound::Without { node, why } => match why {
-                Unbounded::Loop => write!(f, "without bound: loop \"{node}\" has no max"),
-                Unbounded::Turns => write!(f, "without bound: the turns of \"{node}\" have no max"),
+                Unbounded::Loop => write!(f, "no upper bound: loop \"{node}\" has no max"),
+                Unbounded::Turns => write!(f, "no upper bound: the turns of \"{node}\" have no max"),
                 Unbounded::Workflow(name) => {
-                    write!(f, "without bound: workflow {name:?} of \"{node}\" has none that is known")
+                    write!(f, "no upper bound: \"{node}\" runs workflow {name:?}, which has no known limit")
                 }
             },
         }
     }
 }
 
-/// `at most 47 turns, $5.00 and 4 h`.
+/// `at most 40 turns; the budget ends it at $5.00 or 120 min`.
 impl fmt::Display for WorstCase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.turns)?;
@@ -249,9 +243,12 @@ mod tests {
     #[test]
     fn a_loop_without_max_has_no_worst_case() {
         let endless = || criteria_loop("DONE").each(|round| round.then(prompt("a"))).id("yolo");
-        assert_eq!(said(Builder::new("w").start(endless())), "without bound: loop \"yolo\" has no max");
+        assert_eq!(said(Builder::new("w").start(endless())), "no upper bound: loop \"yolo\" has no max");
         let turns = prompt("a").turns(turns(0)).id("build");
-        assert_eq!(said(Builder::new("w").start(turns)), "without bound: the turns of \"build\" have no max");
+        assert_eq!(
+            said(Builder::new("w").start(turns)),
+            "no upper bound: the turns of \"build\" have no max"
+        );
         let capped = endless().budget(Budget { turns: Some(9), ..Budget::default() });
         assert_eq!(said(Builder::new("w").start(capped)), "at most 9 turns");
         let silent = criteria_loop("DONE").each(|round| round.then(check_all()));
@@ -270,7 +267,7 @@ mod tests {
         let outer = Builder::new("outer").start(workflow("inner").retry(1, Duration::ZERO)).end().unwrap();
         let others = Others::from([("inner".to_owned(), Some(inner))]);
         assert_eq!(worst(&outer, &others).to_string(), "at most 8 turns");
-        assert!(worst(&outer, &Others::new()).to_string().starts_with("without bound: workflow"));
+        assert!(worst(&outer, &Others::new()).to_string().starts_with("no upper bound: "));
     }
 
     #[test]

@@ -1,45 +1,43 @@
-//! What is common to all ways through a workflow: the word of a node, and the blocks inside it.
+//! Traversal of a workflow: the key of a node in documents, and the blocks inside it.
 
 use super::workflow::{Node, NodeKind, Session};
 use crate::engine::node::shape::Structure;
 use crate::id::NodeId;
 
-/// How deep blocks may nest. A check refuses more, and everything here stops there.
+/// The deepest nesting of blocks. The check refuses deeper workflows, and traversals stop here.
 pub const MAX_DEPTH: usize = 40;
 
 /// A sequence of nodes inside a node.
 #[derive(Debug, Clone, Copy)]
 pub struct NodeBlock<'w> {
-    /// The key it stands under: `then`, `else`, `do`, `before_each`, `branches`.
+    /// The document key of the block: `then`, `else`, `do`, `before_each`, `branches`.
     pub field: &'static str,
-    /// The branch's name.
+    /// The name of a branch; `None` for other blocks.
     pub name: Option<&'w str>,
-    /// What is done.
     pub body: &'w [Node],
 }
 
 impl NodeKind {
-    /// The key that says it in a document.
+    /// Returns the document key that selects this kind.
     pub fn word(&self) -> &'static str {
         self.shape().word()
     }
 
-    /// Whether runs can carry it out.
+    /// Returns whether the engine can run this kind.
     pub fn can_run(&self) -> bool {
         self.shape().can_run()
     }
 
-    /// Whether it names a command, a skill or an agent.
+    /// Returns whether it names a command, a skill or an agent.
     pub fn names_entity(&self) -> bool {
         self.shape().names_entity()
     }
 
-    /// The session, where it is one.
     pub fn session(&self) -> Option<&Session> {
         if let NodeKind::Session(session) = self { Some(session) } else { None }
     }
 
-    /// The blocks inside it, in the order of the text.
+    /// Returns the blocks inside it, in document order.
     pub fn blocks(&self) -> Vec<NodeBlock<'_>> {
         let block = |field, body| NodeBlock { field, name: None, body };
         match self.shape().structure() {
@@ -61,7 +59,7 @@ impl NodeKind {
     }
 }
 
-/// The ids of these nodes and of all nodes inside them.
+/// Returns the ids of these nodes and of all nodes inside them.
 pub fn ids_in(steps: &[Node]) -> Vec<NodeId> {
     let mut ids = Vec::new();
     let mut left: Vec<&Node> = steps.iter().collect();
@@ -72,7 +70,7 @@ pub fn ids_in(steps: &[Node]) -> Vec<NodeId> {
     ids
 }
 
-/// A node by its id, among these and those inside them.
+/// Finds a node by its id, among these nodes and all nodes inside them.
 pub fn find<'w>(steps: &'w [Node], id: &NodeId) -> Option<&'w Node> {
     steps.iter().find_map(|node| {
         if node.id == *id {
@@ -82,7 +80,7 @@ pub fn find<'w>(steps: &'w [Node], id: &NodeId) -> Option<&'w Node> {
     })
 }
 
-/// How many blocks are around a node.
+/// Returns how many blocks enclose a node.
 pub fn depth_of(steps: &[Node], id: &NodeId) -> Option<usize> {
     steps.iter().find_map(|node| {
         if node.id == *id {

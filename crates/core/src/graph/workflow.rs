@@ -1,7 +1,7 @@
 //! A workflow: inputs, settings, and nodes in structured blocks.
 //!
-//! Templates and conditions are kept as they were written; what they mean is decided when a
-//! run gets there. Ids are unique in the whole workflow, nested blocks included.
+//! Templates and conditions stay source text; a run evaluates them when it reaches their node. Ids
+//! are unique in the whole workflow, nested blocks included.
 
 use std::collections::BTreeMap;
 
@@ -18,175 +18,146 @@ pub use crate::engine::node::{
     TurnLoop, WorkflowNode,
 };
 
-/// A workflow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Workflow {
-    /// What it is called.
     pub name: String,
-    /// What it is for.
     pub description: Option<String>,
-    /// What it is told.
     pub inputs: Vec<WorkflowInput>,
-    /// How its sessions are run, where a node says nothing else.
+    /// Defaults for all sessions; a node can override them.
     pub settings: SessionOptions,
-    /// What all of it may spend.
+    /// Limits for the whole run.
     pub budget: Budget,
-    /// Plugins it needs, by name.
+    /// Names of the plugins that it needs.
     pub plugins: Vec<String>,
-    /// Commands that must succeed, by name; beside those of the settings.
+    /// Commands by check name, in addition to the checks of the settings.
     pub checks: BTreeMap<String, String>,
-    /// What is done, one after the other.
+    /// The nodes, which run in this order.
     pub body: Vec<Node>,
 }
 
-/// Something a workflow is told.
+/// A declared input of a workflow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WorkflowInput {
-    /// Its name in templates: `inputs.NAME`.
+    /// The name in templates: `inputs.NAME`.
     pub name: String,
-    /// What it is for.
     pub description: Option<String>,
-    /// What it is.
     pub kind: InputKind,
-    /// A run without it is refused.
+    /// Windlass refuses a run without it.
     pub required: bool,
-    /// What it is when nothing is said.
     pub default: Option<Value>,
-    /// The only values it may have; any where there are none.
+    /// The allowed values; empty allows any value.
     pub choices: Vec<Value>,
 }
 
 words! {
-    /// What an input is.
+    /// The type of an input.
     pub enum InputKind {
-        /// Text.
         Text = "text",
-        /// A number.
         Number = "number",
-        /// A whole number.
         Integer = "integer",
-        /// Yes or no.
         Boolean = "boolean",
         /// A list of texts.
         List = "list",
     }
 }
 
-/// A node and what is common to all of them.
+/// A node, with the fields that every kind has.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Node {
-    /// Its name; what it gives is `outputs.ID`.
+    /// The name; templates read its output as `outputs.ID`.
     pub id: NodeId,
-    /// What it does.
     #[serde(rename = "act")]
     pub kind: NodeKind,
-    /// It is left out where this does not hold.
+    /// A condition; the run skips the node when it is false.
     pub when: Option<Expression>,
-    /// How its sessions are run.
     pub settings: SessionOptions,
-    /// How often it is tried again.
     pub retry: RetryPolicy,
-    /// What it may spend.
     pub budget: Budget,
-    /// What becomes of the run when it fails.
     pub on_failure: OnFailure,
 }
 
-/// A text with `{{ … }}` in it, rendered once when its node begins.
+/// A text with `{{ … }}` in it, rendered once when its node starts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Template(pub String);
 
-/// A condition, or a value that is computed.
+/// A condition, or an expression that yields a value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Expression(pub String);
 
-/// What a node does.
+/// The work of a node, by kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NodeKind {
-    /// A session.
     Session(Session),
-    /// A command line of the workflow's author.
+    /// A command line from the workflow's author.
     Shell(ShellNode),
-    /// Checks that must be green.
+    /// Checks that must pass.
     Check(CheckNode),
-    /// One of two ways.
+    /// A choice between two blocks.
     If(IfNode),
-    /// The same again, until something holds.
+    /// A block repeated until a condition is true.
     Loop(LoopNode),
-    /// Once for each task of a file, as the tasks become ready.
+    /// A block run once for each task of a file, as the tasks become ready.
     TaskLoop(TaskLoopNode),
-    /// The same again, until the last words of a session hold a signal.
+    /// A block repeated until a session's last message contains a signal.
     CriteriaLoop(CriteriaLoopNode),
-    /// Several things at once.
+    /// Blocks that run at the same time.
     Parallel(ParallelNode),
-    /// A run of another workflow.
     Workflow(WorkflowNode),
-    /// A question to a person.
     Ask(AskNode),
-    /// A wait.
     Wait(WaitUntil),
-    /// A review of what was done so far, by a session of its own.
+    /// A review of the work so far, in a separate session.
     Review(ReviewNode),
-    /// The commits of the worktree onto the target branch.
+    /// Puts the commits of the worktree onto the target branch.
     Land(LandNode),
-    /// A pull request for the branch of the run.
     PullRequest(PullRequestNode),
-    /// The next session begins anew.
+    /// Makes the next session start without the earlier conversation.
     ClearContext,
 }
 
-/// What a node waits for.
+/// The end of a wait.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitUntil {
-    /// Time.
     Elapsed(SleepNode),
-    /// Something that is told to the run.
+    /// An event that a person or program sends to the run.
     Event(ListenNode),
 }
 
-/// How sessions are run. What is not said is said farther out.
+/// Options for sessions. An option that is `None` comes from the enclosing level.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SessionOptions {
-    /// Which agent CLI.
     pub driver: Option<String>,
-    /// Which model.
     pub model: Option<String>,
-    /// What it may use and load.
     pub isolation: Option<Isolation>,
-    /// How long a node may take, in milliseconds.
+    /// The time limit of a node.
     pub timeout_ms: Option<u64>,
 }
 
-/// How often something is tried again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RetryPolicy {
-    /// Beside the first try.
+    /// Retries after the first try.
     pub times: u32,
-    /// The first pause, in milliseconds; it doubles.
+    /// The first pause; each further pause is twice as long.
     pub delay_ms: u64,
 }
 
-/// What may be spent. What is not said has no bound of its own.
+/// Limits on spending. `None` sets no limit here; an enclosing budget may still apply.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Budget {
-    /// Turns of agents.
     pub turns: Option<u32>,
-    /// Tokens, in and out.
+    /// Input and output tokens together.
     pub tokens: Option<u64>,
-    /// Money, in US dollars.
     pub cost_usd: Option<f64>,
-    /// Time, in milliseconds.
     pub time_ms: Option<u64>,
 }
 
 impl Budget {
-    /// What keeps both.
+    /// Returns the budget that satisfies both, limit by limit.
     pub fn least(&self, other: &Budget) -> Budget {
         Budget {
             turns: self.turns.into_iter().chain(other.turns).min(),
@@ -198,13 +169,13 @@ impl Budget {
 }
 
 words! {
-    /// What becomes of the run when a node fails.
+    /// The effect of a failed node on the run.
     #[derive(Default)]
     pub enum OnFailure {
-        /// It fails, too.
+        /// The run fails.
         #[default]
         Fail = "fail",
-        /// It goes on; `outputs.ID.failed` is true.
+        /// The run continues; `outputs.ID.failed` is true.
         Continue = "continue",
     }
 }

@@ -1,7 +1,7 @@
-//! Whether a rule matches a tool call.
+//! Decides whether a rule matches a tool call.
 //!
-//! Two readings of a rule: it *touches* a call that it could mean (for deny and ask), and it *grants* a
-//! call only if all of it is meant (for allow). A tool goes by any name that an agent CLI gives it.
+//! A rule is read in two ways. It *touches* a call that it could mean (for deny and ask). It *grants* a call
+//! only if it covers all of the call (for allow). A rule may use the tool's name in any agent CLI.
 
 use serde_json::Value;
 
@@ -11,19 +11,18 @@ use super::{CallSite, ToolCall, ToolName};
 use crate::entity::Provider;
 use crate::registry::tools::{self, Named, canonical};
 
-/// A tool call, as a rule sees it.
+/// A tool call, prepared for comparison with rules.
 #[derive(Debug)]
 pub(super) struct CheckedCall<'a> {
-    /// What the tool does.
     pub(super) kind: ToolName,
-    /// As its agent names it.
+    /// The tool's name in its agent CLI.
     pub(super) tool: &'a str,
     subject: Subject<'a>,
-    /// The files that a search looks at, as a pattern of its own.
+    /// The files that a search covers, as a pattern.
     sought: Option<CleanPath>,
 }
 
-/// What of a call a pattern in brackets is about.
+/// The part of a call that a rule's pattern in brackets applies to.
 #[derive(Debug)]
 enum Subject<'a> {
     Nothing,
@@ -38,29 +37,29 @@ enum Subject<'a> {
     Text(&'a str),
 }
 
-/// A file as the call spells it, and where that leads.
+/// A file as the call spells it, and its location after links are followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct File {
     spelled: CleanPath,
     real: RealFile,
 }
 
-/// Where a file lies once links are followed.
+/// The location of a file after links are followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum RealFile {
-    /// Where it is spelled.
+    /// The location that the call spells.
     Same,
-    /// At one of these.
+    /// One of these locations.
     At(Vec<CleanPath>),
-    /// That cannot be told.
+    /// Windlass cannot resolve the path.
     Unknown,
 }
 
-/// A path, without `.` and `..`.
+/// An absolute path without `.` and `..`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct CleanPath {
     whole: String,
-    /// From the workspace on; `None` where it leads out of it.
+    /// The path relative to the workspace; `None` if it leads outside.
     inner: Option<String>,
 }
 
@@ -68,7 +67,7 @@ impl<'a> CheckedCall<'a> {
     pub(super) fn new(call: &'a ToolCall, around: CallSite<'_>) -> CheckedCall<'a> {
         let (kind, tool, input) = (call.tool, call.name.as_str(), &call.input);
         let text = |key: &str| input.get(key).and_then(Value::as_str);
-        // A tool that edits files may say with `command` how it does so.
+        // A tool that edits files may have a `command` input too: the name of the edit.
         let is_known_otherwise = matches!(canonical(tool), Some(name) if name != "bash");
         let command = text("command").filter(|_| kind == ToolName::Shell || !is_known_otherwise);
         let subject = match (command, path_of(input), text("url")) {
@@ -93,7 +92,7 @@ impl<'a> CheckedCall<'a> {
         CheckedCall { kind, tool, subject, sought }
     }
 
-    /// The call as one for each command of its line.
+    /// Splits the call into one call per command of its line.
     pub(super) fn commands(&self) -> Vec<CheckedCall<'_>> {
         let Subject::Line(line) = &self.subject else { return Vec::new() };
         let (kind, tool) = (self.kind, self.tool);
@@ -102,7 +101,7 @@ impl<'a> CheckedCall<'a> {
         line.commands().map(call).collect()
     }
 
-    /// The line of a call that runs commands.
+    /// Returns the command line, if the tool runs commands.
     pub(super) fn line(&self) -> Option<&CommandLine<'a>> {
         match &self.subject {
             Subject::Line(line) => Some(line),
@@ -110,14 +109,15 @@ impl<'a> CheckedCall<'a> {
         }
     }
 
-    /// Whether it runs a command line, under whatever name. A tool of a server has rules of its own.
+    /// Returns true if the call runs a command line, whatever the tool's name. Tools of MCP servers are
+    /// exempt: rules name them directly.
     fn is_shell(&self) -> bool {
         let is_line = matches!(self.subject, Subject::Line(_) | Subject::Command { .. });
         self.kind == ToolName::Shell || tools::is_shell(self.tool) || is_line && self.kind != ToolName::Mcp
     }
 
-    /// Whether a rule that refuses or asks means this tool: a rule about the shell is about every tool that
-    /// runs commands.
+    /// Returns true if a deny or ask rule applies to this tool. A rule about the shell applies to every tool
+    /// that runs commands.
     fn is_covered_by(&self, rule: &str) -> bool {
         let name = name_of(rule);
         self.is_named_by(rule)
@@ -126,12 +126,12 @@ impl<'a> CheckedCall<'a> {
             || self.is_unknown() && tools::kind(name) == Some(self.kind)
     }
 
-    /// Whether no spelling of the agent's own name for the tool is known. What it does is then all there is.
+    /// Returns true if Windlass does not know the agent's name for the tool. Then only its kind counts.
     fn is_unknown(&self) -> bool {
         self.kind != ToolName::Other && self.kind != ToolName::Mcp && canonical(self.tool).is_none()
     }
 
-    /// Whether it reaches for a file outside of the workspace, as far as can be told.
+    /// Returns true if the call uses a file outside the workspace, or may do so.
     pub(super) fn is_outside(&self) -> bool {
         let Subject::Path(File { spelled, real }) = &self.subject else { return false };
         match real {
@@ -141,12 +141,12 @@ impl<'a> CheckedCall<'a> {
         }
     }
 
-    /// Where its file really lies, for people, where that is not where the call says.
+    /// Describes where the file leads, if that differs from the path in the call.
     pub(super) fn detour(&self) -> Option<String> {
         let Subject::Path(File { spelled, real }) = &self.subject else { return None };
         match real {
             RealFile::Same => None,
-            RealFile::Unknown => Some(format!("nobody can tell where `{}` leads", spelled.whole)),
+            RealFile::Unknown => Some(format!("Windlass cannot tell where `{}` leads", spelled.whole)),
             RealFile::At(places) => {
                 let other = places.iter().find(|place| **place != *spelled)?;
                 Some(format!("`{}` leads to `{}`", spelled.whole, other.whole))
@@ -154,23 +154,23 @@ impl<'a> CheckedCall<'a> {
         }
     }
 
-    /// Whether a rule about files outside of the workspace means the file that it reaches for.
+    /// Returns true if a rule about files outside the workspace matches the call's file.
     pub(super) fn is_meant_outside(&self, rule: &str, permits: bool) -> bool {
         matches!(&self.subject, Subject::Path(file) if file.is_meant_outside(rule, permits))
     }
 
-    /// Whether a rule names this tool, whatever it says of its use.
+    /// Returns true if a rule names this tool. Ignores the rule's pattern.
     pub(super) fn is_named_by(&self, rule: &str) -> bool {
         let name = name_of(rule);
-        // `Grep` is less than all that searches.
+        // A rule `Grep` covers less than every search tool.
         let is_all = self.kind != ToolName::Search && tools::kind(name) == Some(self.kind);
         is_named(name, self.tool)
             || ToolName::parse(name) == Some(self.kind)
             || self.is_unknown() && is_all && !name.contains(['*', '?'])
     }
 
-    /// Whether a rule could mean this call: `Name`, `prefix*`, `mcp__server`, `Bash(git *)`. It means a
-    /// command line when it means any command in it.
+    /// Decides whether a rule could mean this call: `Name`, `prefix*`, `mcp__server`, `Bash(git *)`. A rule
+    /// means a command line if it means any command in it.
     pub(super) fn touched_by(&self, rule: &str) -> Option<Touch> {
         if !self.is_covered_by(rule) {
             return None;
@@ -185,14 +185,14 @@ impl<'a> CheckedCall<'a> {
             Subject::Nothing => false,
             Subject::Path(file) => file.is_touched_by(pattern),
             Subject::Url(url) => fits_url(pattern, url),
-            // What a search looks for is no file.
+            // The text that a search looks for is not a file, so a rule about files does not apply to it.
             Subject::Text(text) => self.is_named_by(rule) && fits(pattern, text),
         };
         is_meant.then_some(Touch::Means(None))
     }
 
-    /// Whether rules let this call pass: a command line only when each command in it passes, so that
-    /// `git log; rm -rf .` is not a `git` command.
+    /// Returns true if the rules allow this call. A command line passes only if each of its commands passes,
+    /// so `git log; rm -rf .` does not count as a `git` command.
     pub(super) fn is_granted_by(&self, rules: &[String]) -> bool {
         let named: Vec<&String> = rules.iter().filter(|rule| self.is_named_by(rule)).collect();
         if named.iter().any(|rule| pattern_of(rule).is_none()) {
@@ -210,7 +210,7 @@ impl<'a> CheckedCall<'a> {
         }
     }
 
-    /// The first command of its line that rules do not let pass.
+    /// Returns the first command of the line that the rules do not allow.
     pub(super) fn refused_by(&self, rules: &[String]) -> Option<&ShellCommand> {
         let patterns: Vec<&str> =
             rules.iter().filter(|rule| self.is_named_by(rule)).filter_map(|rule| pattern_of(rule)).collect();
@@ -230,7 +230,7 @@ impl File {
         File { spelled: CleanPath::new(path, around.workspace), real }
     }
 
-    /// Whether it is meant as it is spelled, or where it leads.
+    /// Returns true if the pattern matches the spelled path or any location that it leads to.
     fn is_touched_by(&self, pattern: &str) -> bool {
         let is_meant = |place: &CleanPath| place.is_touched_by(pattern);
         let leads_there = match &self.real {
@@ -241,7 +241,8 @@ impl File {
         leads_there || is_meant(&self.spelled)
     }
 
-    /// Whether it may be used wherever it leads; how it is spelled permits nothing.
+    /// Returns true if the patterns allow every location that the path leads to. The spelled path alone
+    /// allows nothing.
     fn is_granted_by(&self, patterns: &[&str]) -> bool {
         let is_granted = |place: &CleanPath| patterns.iter().any(|pattern| place.is_granted_by(pattern));
         match &self.real {
@@ -251,7 +252,7 @@ impl File {
         }
     }
 
-    /// The same for a rule about files outside of the workspace.
+    /// Returns true if a rule about files outside the workspace matches this file.
     fn is_meant_outside(&self, rule: &str, permits: bool) -> bool {
         let is_meant = |place: &CleanPath| means_outside(rule, &place.whole, permits);
         let places = match &self.real {
@@ -266,15 +267,15 @@ impl File {
     }
 }
 
-/// The file that the input of a tool names.
+/// Returns the file that a tool's input names.
 pub(super) fn path_of(input: &Value) -> Option<&str> {
     PATHS.into_iter().find_map(|key| input.get(key).and_then(Value::as_str))
 }
 
-/// The keys under which tools name a file.
+/// The input keys under which tools name a file.
 const PATHS: [&str; 4] = ["file_path", "notebook_path", "path", "absolute_path"];
 
-/// A path from the root on, without `.` and `..`.
+/// Returns the absolute path without `.` and `..`.
 pub(super) fn whole(path: &str, workspace: &str) -> String {
     let joined = if path.starts_with('/') { path.to_owned() } else { format!("{workspace}/{path}") };
     let mut parts: Vec<&str> = Vec::new();
@@ -301,7 +302,8 @@ impl CleanPath {
         CleanPath { whole, inner }
     }
 
-    /// Anywhere it could be meant: from the workspace on, by its name at any depth, or as a whole.
+    /// Returns true if the pattern could mean this path: relative to the workspace, as a name at any depth,
+    /// or as an absolute path.
     fn is_touched_by(&self, pattern: &str) -> bool {
         within(relative(pattern)).into_iter().any(|pattern| self.fits_anywhere(&pattern))
     }
@@ -314,7 +316,8 @@ impl CleanPath {
             || glob(&format!("*/{}", from_home(pattern).trim_start_matches('/')), &self.whole)
     }
 
-    /// A relative pattern means files of the workspace only.
+    /// Returns true if the pattern surely means this path. A relative pattern means files of the workspace
+    /// only.
     fn is_granted_by(&self, pattern: &str) -> bool {
         if pattern.chars().all(|c| c == '*') {
             return true;
@@ -335,13 +338,13 @@ fn relative(pattern: &str) -> &str {
     pattern.strip_prefix("./").unwrap_or(pattern)
 }
 
-/// What a pattern names, and everything below it, should that be a folder.
+/// Returns patterns for the named file and, in case it is a folder, for everything below it.
 fn within(pattern: &str) -> [String; 2] {
     let name = if pattern.ends_with('/') { pattern.trim_end_matches('/') } else { pattern };
     [name.to_owned(), format!("{name}/*")]
 }
 
-/// A pattern below somebody's home folder, wherever that is.
+/// Replaces `~/` and `$HOME/` by a pattern for any home folder.
 fn from_home(pattern: &str) -> String {
     let below = pattern.strip_prefix("~/").or_else(|| pattern.strip_prefix("$HOME/"));
     below.map_or_else(|| pattern.to_owned(), |below| format!("*/{below}"))
@@ -351,8 +354,8 @@ fn fits_path(pattern: &str, path: &str) -> bool {
     glob(pattern, path) || pattern.strip_prefix("**/").is_some_and(|pattern| glob(pattern, path))
 }
 
-/// `domain:example.com` is how Claude Code writes a host, and `example.com` means the same. Other patterns
-/// are about the whole address, with or without its `https://`.
+/// Returns true if a pattern matches an address. Claude Code writes a host as `domain:example.com`;
+/// `example.com` means the same. Other patterns apply to the whole address, with or without `https://`.
 fn fits_url(pattern: &str, url: &str) -> bool {
     let after = url.split_once("://").map_or(url, |(_, after)| after);
     let domain = pattern.strip_prefix("domain:");
@@ -367,30 +370,30 @@ fn fits_url(pattern: &str, url: &str) -> bool {
     glob(&domain, &host) || host.strip_suffix(&domain).is_some_and(|rest| rest.ends_with('.'))
 }
 
-/// Whether a rule about files outside of the workspace means this one. Whose home `~` is, is not known
-/// here: it may be anybody's for a rule that forbids, and is nobody's for one that permits.
+/// Returns true if a rule about files outside the workspace matches this path. The user's home folder is not
+/// known here, so `~` is any home folder in a rule that forbids and no folder in a rule that permits.
 fn means_outside(rule: &str, path: &str, permits: bool) -> bool {
     let pattern = |pattern: &str| if permits { pattern.to_owned() } else { from_home(pattern) };
     pattern_of(rule).is_none_or(|written| glob(&pattern(written), path))
 }
 
-/// The name in a rule: `Bash` of `Bash(git *)`.
+/// Returns the tool name in a rule: `Bash` of `Bash(git *)`.
 pub(super) fn name_of(rule: &str) -> &str {
     rule.split('(').next().unwrap_or(rule).trim()
 }
 
-/// The pattern of `Name(pattern)`; `Name(*)` is the whole tool.
+/// Returns the pattern of `Name(pattern)`; `None` for `Name(*)`, which means the whole tool.
 fn pattern_of(rule: &str) -> Option<&str> {
     let (_, pattern) = rule.strip_suffix(')')?.split_once('(')?;
     Some(pattern).filter(|pattern| !matches!(*pattern, "*" | ":*" | "**"))
 }
 
-/// Whether a rule could be about some files only: what those really are then matters.
+/// Returns true if a rule may apply to some files only. Then links must be followed.
 pub(super) fn is_about_files(rule: &str) -> bool {
     pattern_of(rule).is_some() && canonical(name_of(rule)) != Some("bash")
 }
 
-/// Whether a name in a rule means a tool, in whichever CLI's words.
+/// Returns true if a name in a rule means a tool, in any CLI's vocabulary.
 fn is_named(name: &str, tool: &str) -> bool {
     let (name, lower) = (name.to_lowercase(), tool.to_lowercase());
     if name == lower {
@@ -403,7 +406,7 @@ fn is_named(name: &str, tool: &str) -> bool {
             Named::Everything | Named::Elsewhere | Named::Unknown => false,
         };
     }
-    // A tool of a server is `mcp__server__tool` to one CLI and `server_tool` or `mcp_server_tool` to others.
+    // One CLI names a tool of a server `mcp__server__tool`, others `server_tool` or `mcp_server_tool`.
     if let Some(inner) = lower.strip_prefix("mcp__") {
         let flat = inner.replacen("__", "_", 1);
         let is_server = name.starts_with("mcp__")
@@ -422,14 +425,14 @@ fn is_named(name: &str, tool: &str) -> bool {
     ours.is_some() && ours.map(same) == canonical(&name).map(same)
 }
 
-/// Whether a rule is about all uses of a tool, in whichever CLI's words.
+/// Returns true if a rule covers all uses of a tool, in any CLI's vocabulary.
 pub(super) fn is_about_all(rule: &str, tool: &str) -> bool {
     pattern_of(rule).is_none() && is_named(name_of(rule), tool)
 }
 
-/// Whether a rule that refuses or asks about one tool means this other one. To change files is one thing, and
-/// so is to read them, once a rule says which files. Without a pattern a rule means its own tool, unless that
-/// tool does what the others do.
+/// Returns true if a deny or ask rule about one tool also covers this other tool. A rule with a pattern
+/// about files covers every tool that changes files, or every tool that reads them. A rule without a pattern
+/// covers its own tool only, unless that tool covers all edits.
 fn is_variant(rule: &str, tool: &str) -> bool {
     let name = name_of(rule);
     let (Some(ours), Some(tool)) = (canonical(name), canonical(tool)) else { return false };
@@ -444,12 +447,12 @@ fn is_variant(rule: &str, tool: &str) -> bool {
 
 /// The tools that change files.
 const CHANGING: [&str; 4] = ["edit", "multiedit", "write", "notebookedit"];
-/// The tools that show what files hold, or which there are.
+/// The tools that show or list files.
 const READING: [&str; 4] = ["read", "grep", "glob", "list"];
 
-/// `*` stands for any text, `?` for one character.
+/// Matches a text against a pattern: `*` is any text, `?` is one character.
 pub(super) fn glob(pattern: &str, text: &str) -> bool {
-    // Most patterns that do not fit are known by their ends.
+    // A shortcut: most patterns that do not match already differ at the end.
     let end = pattern.rsplit(['*', '?']).next().unwrap_or_default();
     if !text.ends_with(end) {
         return false;
@@ -457,7 +460,7 @@ pub(super) fn glob(pattern: &str, text: &str) -> bool {
     let (pattern, bytes) = (pattern.as_bytes(), text.as_bytes());
     let width = |at: usize| (1..4).find(|width| text.is_char_boundary(at + width)).unwrap_or(4);
     let (mut p, mut t) = (0, 0);
-    // Where the last `*` stands, and how much of the text it takes.
+    // The position of the last `*`, and the end of the text that it covers so far.
     let mut star: Option<(usize, usize)> = None;
     while t < bytes.len() {
         match pattern.get(p) {

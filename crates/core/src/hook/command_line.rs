@@ -1,29 +1,29 @@
-//! Holds the commands of a command line against the patterns of rules.
+//! Compares the commands of a command line with the patterns of rules.
 //!
-//! A pattern that forbids is about any command the line starts, however it is written. A pattern that
-//! permits is about the words as they are. Reading the line is [`shell`](super::shell)'s.
+//! A forbidding pattern applies to any command that the line starts, however it is written. A permitting
+//! pattern applies to the words as written. [`shell`](super::shell) reads the line.
 
 use super::call::glob;
 use super::shell::{ShellCommand, ShellScript, Unclear};
 
-/// How many options before a subcommand are looked at.
+/// The maximum number of words that are tried as a subcommand.
 const MOST_OPTIONS: usize = 16;
-/// How much of a command a message shows.
+/// The number of characters of a command that a message shows.
 const SHOWN: usize = 80;
 
-/// A command line, and what it starts.
+/// A command line and the commands that it starts.
 #[derive(Debug)]
 pub(super) struct CommandLine<'a> {
     text: &'a str,
     script: ShellScript,
 }
 
-/// What a rule has to do with a call.
+/// The relation of a rule to a call that it touches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Touch {
-    /// It means it; by this command, where that is not all of the line.
+    /// The rule means the call. Names the command, unless that is the whole line.
     Means(Option<String>),
-    /// It may mean it: why that cannot be told, and what to write instead.
+    /// The rule may mean the call. Says why Windlass cannot decide, and what to write instead.
     MayMean(String),
 }
 
@@ -36,12 +36,12 @@ impl<'a> CommandLine<'a> {
         self.script.commands.iter()
     }
 
-    /// Whether its output goes into a file.
+    /// Returns true if the line writes output to a file.
     pub(super) fn writes(&self) -> bool {
         self.script.writes
     }
 
-    /// Whether a pattern means the line, or any command in it.
+    /// Decides whether a pattern means the line or any command in it.
     pub(super) fn touched_by(&self, pattern: &str) -> Option<Touch> {
         let pattern = &plain(pattern);
         if fits(pattern, self.text) {
@@ -54,7 +54,7 @@ impl<'a> CommandLine<'a> {
         why.or_else(|| self.script.unclear.clone()).map(|why| Touch::MayMean(explain(&why)))
     }
 
-    /// Whether a pattern means one command of the line, or what that starts.
+    /// Decides whether a pattern means one command of the line or a command that it starts.
     pub(super) fn command_touched_by(&self, pattern: &str, command: &ShellCommand) -> Option<Touch> {
         let pattern = &plain(pattern);
         if let Some(by) = self.meant(pattern, command) {
@@ -72,7 +72,7 @@ impl<'a> CommandLine<'a> {
         Some(Touch::Means((by != self.text.trim()).then(|| shown(by))))
     }
 
-    /// Whether each command in the line fits one of the patterns.
+    /// Returns true if each command in the line fits one of the patterns.
     pub(super) fn is_granted_by(&self, patterns: &[&str]) -> bool {
         !self.writes()
             && self.script.unclear.is_none()
@@ -84,22 +84,22 @@ impl<'a> CommandLine<'a> {
         !self.writes() && self.script.unclear.is_none() && is_granted(patterns, command)
     }
 
-    /// The first command that fits none of the patterns.
+    /// Returns the first command that fits none of the patterns.
     pub(super) fn refused_by(&self, patterns: &[&str]) -> Option<&ShellCommand> {
         self.commands().find(|command| !is_granted(patterns, command))
     }
 }
 
-/// A command as a message shows it.
+/// Shortens a command for a message.
 pub(super) fn shown(command: &str) -> String {
     let line = command.lines().next().unwrap_or_default();
     let start: String = line.chars().take(SHOWN).collect();
     if start.len() < command.len() { format!("{start}…") } else { start }
 }
 
-/// Whether a text is what a pattern describes.
+/// Returns true if a pattern matches a text.
 pub(super) fn fits(pattern: &str, subject: &str) -> bool {
-    // `Bash(git:*)` is how Claude Code writes a prefix, `git *` how OpenCode does.
+    // Claude Code writes a prefix as `Bash(git:*)`, OpenCode as `git *`.
     let subject = subject.trim();
     let prefix = pattern
         .strip_suffix(":*")
@@ -112,7 +112,7 @@ pub(super) fn fits(pattern: &str, subject: &str) -> bool {
     }
 }
 
-/// Whether a pattern means a command, however that is written.
+/// Returns true if a pattern means a command, however the command is written.
 fn means(pattern: &str, command: &ShellCommand) -> bool {
     let text = command.after_assignments();
     if fits(pattern, &command.raw) || fits(pattern, text) {
@@ -121,14 +121,14 @@ fn means(pattern: &str, command: &ShellCommand) -> bool {
     let Some(Ok(name)) = command.name() else { return false };
     let program = command.word(command.program).unwrap_or_default();
     let folder = program.len() - name.len();
-    // git's own folder has a program for each subcommand.
+    // git's program folder has one program per subcommand, such as `git-push`.
     let of_git = name.strip_prefix("git-").and_then(|_| text.get(folder + 4..));
     text.get(folder..).is_some_and(|text| folder > 0 && fits(pattern, text))
         || of_git.is_some_and(|rest| fits(pattern, &format!("git {rest}")))
         || subcommands(pattern, name, command).any(|(at, rest, _)| fits(rest, command.text_from(at)))
 }
 
-/// A command, and what it starts.
+/// Iterates over a command and the commands that it starts.
 fn all(command: &ShellCommand) -> impl Iterator<Item = &ShellCommand> {
     std::iter::once(command).chain(&command.inner)
 }
@@ -137,7 +137,7 @@ fn unclear_within(pattern: &str, command: &ShellCommand) -> Option<Unclear> {
     command.unclear.clone().or_else(|| all(command).find_map(|command| unclear(pattern, command)))
 }
 
-/// What keeps Windlass from telling whether a pattern means a command.
+/// Returns the reason why Windlass cannot decide whether a pattern means a command, if there is one.
 fn unclear(pattern: &str, command: &ShellCommand) -> Option<Unclear> {
     let name = match command.name()? {
         Ok(name) => name,
@@ -146,7 +146,7 @@ fn unclear(pattern: &str, command: &ShellCommand) -> Option<Unclear> {
     if subcommands(pattern, name, command).count() == MOST_OPTIONS {
         return Some(Unclear::TooMuch);
     }
-    // Where any program is meant, any word with an expansion would be in doubt.
+    // This pattern means any program, so every word with an expansion would be unclear.
     if pattern.starts_with("* ") {
         return None;
     }
@@ -159,7 +159,7 @@ fn unclear(pattern: &str, command: &ShellCommand) -> Option<Unclear> {
     hidden.and_then(|(at, ..)| Some(Unclear::Word(shown(command.word(at)?))))
 }
 
-/// Whether a word that the shell expands may become what a pattern says.
+/// Returns true if a word that the shell expands may become the wanted text.
 fn may_be(wanted: &str, command: &ShellCommand, at: usize) -> bool {
     let Some(word) = command.words.get(at) else { return false };
     let Some((from, to)) = word.hole else { return false };
@@ -170,9 +170,9 @@ fn may_be(wanted: &str, command: &ShellCommand, at: usize) -> bool {
     starts && (literal.len() < wanted.len() || wanted.ends_with(end))
 }
 
-/// The words that may be the subcommand which a pattern names, each with the pattern from there on: `push`
-/// of `git -C folder push`. Whether an option has a value is not known, so that there may be several; the last
-/// says whether the word can be nothing else.
+/// Finds the words that may be the subcommand in a pattern, such as `push` of `git -C folder push`. Each
+/// comes with the rest of the pattern from there on, and with true if the word can only be a subcommand.
+/// There may be several, because Windlass does not know which options take a value.
 fn subcommands<'p>(
     pattern: &'p str,
     name: &str,
@@ -211,13 +211,13 @@ fn subcommands<'p>(
     found.into_iter()
 }
 
-/// A pattern with one space between its words.
+/// Reduces the space between the pattern's words to one blank.
 fn plain(pattern: &str) -> String {
     pattern.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn is_granted(patterns: &[&str], command: &ShellCommand) -> bool {
-    // A space within the name of a program is none between two words.
+    // A quoted program name with a space must not match a pattern of two words.
     let is_program = |word: &str| !word.contains(char::is_whitespace);
     let is_odd = !command.word(0).is_some_and(is_program);
     command.is_text() && !patterns.is_empty()
@@ -225,7 +225,7 @@ fn is_granted(patterns: &[&str], command: &ShellCommand) -> bool {
             && patterns.iter().any(|pattern| fits(pattern, &command.text) || fits(pattern, &command.raw))
 }
 
-/// Why it cannot be told what runs, and what to write instead.
+/// Says why Windlass cannot tell which command runs, and what to write instead.
 fn explain(why: &Unclear) -> String {
     match why {
         Unclear::Word(word) => {
@@ -233,18 +233,18 @@ fn explain(why: &Unclear) -> String {
         }
         Unclear::Text(command) => {
             let command = shown(command);
-            format!("Windlass cannot read the command that `{command}` puts together; write that command itself")
+            format!("Windlass cannot read the command that `{command}` puts together; write it directly")
         }
         Unclear::Input(command) => {
             let command = shown(command);
             format!("Windlass cannot read the commands that `{command}` gets as its input; write them directly")
         }
         Unclear::Unclosed => {
-            "Windlass cannot read all of the command line, because a quote, a bracket or a here-document in it is not closed, or is no shell syntax; write it in a simpler way"
+            "Windlass cannot read the whole command line: a quote, a bracket or a here-document is not closed, or it is not shell syntax; write it in a simpler way"
                 .to_owned()
         }
         Unclear::TooMuch => {
-            "the command line has more commands, or more commands within commands, than Windlass reads; run it in parts"
+            "the command line has more commands, or deeper nesting, than Windlass reads; run it in parts"
                 .to_owned()
         }
     }

@@ -1,6 +1,6 @@
-//! What an agent asks through its hooks, and what it may be told.
+//! Calls that an agent makes through its hooks, and the answers Windlass gives.
 //!
-//! The dialect of each CLI is the driver's (`peers::agent`); the decision is the engine's.
+//! A driver translates between these types and its CLI (`peers::agent`). The engine decides the answer.
 
 mod call;
 mod command_line;
@@ -17,47 +17,46 @@ pub use tool::{ToolCall, ToolName};
 
 use crate::id::{EffectId, HookId};
 
-/// One hook call, normalised.
+/// A hook call in the same form for every agent CLI.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HookCall {
-    /// Named by the forwarder; a resend has the same.
+    /// The id that the forwarder gave the call. A resent call keeps its id.
     pub id: HookId,
-    /// The turn it comes from, where the forwarder knows.
+    /// The turn that made the call, if the forwarder knows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<EffectId>,
-    /// What happened.
     pub kind: HookKind,
     /// Earlier calls of the turn that no owner answered.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unanswered: Vec<HookId>,
-    /// Where the file that it names really lies; `None` where that is just where it is named.
+    /// The location of the tool's file after links are followed; `None` if that is the path in the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub real: Option<RealPath>,
 }
 
-/// Where the file of a tool call lies once links are followed.
+/// The location of a tool call's file after links are followed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RealPath {
-    /// The workspace of the session.
+    /// The session's workspace, with links followed.
     pub workspace: String,
-    /// Every place that the path can mean; empty where that cannot be told.
+    /// Every location that the path can mean; empty if Windlass cannot resolve it.
     pub files: Vec<String>,
 }
 
 impl RealPath {
-    /// Itself, unless it says no more than the path of a call in this workspace.
+    /// Returns `None` if following links changed neither the workspace nor the path.
     pub fn unless_plain(self, path: &str, workspace: &str) -> Option<RealPath> {
         let is_plain = self.workspace == workspace && self.files == [call::whole(path, workspace)];
         (!is_plain).then_some(self)
     }
 }
 
-/// Where a tool call is made.
+/// The place where an agent makes a tool call.
 #[derive(Debug, Clone, Copy)]
 pub struct CallSite<'a> {
-    /// The folder that the session works in.
+    /// The session's working folder.
     pub workspace: &'a str,
-    /// Where the file that it names really lies, where that was looked at and is elsewhere.
+    /// The location of the file after links are followed, if it differs from the path in the call.
     pub real: Option<&'a RealPath>,
 }
 
@@ -68,7 +67,7 @@ impl<'a> From<&'a str> for CallSite<'a> {
 }
 
 impl HookKind {
-    /// The file that a tool is to be used on, where it is about one.
+    /// Returns the file that the tool would use, if its input names a file.
     pub fn path(&self) -> Option<&str> {
         match self {
             HookKind::Tool(call) | HookKind::Permission(call) => call::path_of(&call.input),
@@ -77,55 +76,46 @@ impl HookKind {
     }
 }
 
-/// What an agent reports or asks.
+/// An agent's report or request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HookKind {
     /// The agent wants to end its turn.
     Stop {
-        /// Its last words.
+        /// The agent's last message.
         last_message: Option<String>,
-        /// Background subagents still run: neither counted nor blocked.
+        /// Background subagents are still running. Windlass neither counts nor blocks such a stop.
         background: bool,
     },
     /// The agent wants to use a tool.
     Tool(ToolCall),
-    /// The agent CLI itself asks about a tool that its hook let pass. It guards some places by
-    /// rules of its own, such as the files it takes its settings from.
+    /// The agent CLI itself asks about a tool that its hook let pass. The CLI has its own rules for some
+    /// places, such as its settings files.
     Permission(ToolCall),
     /// The agent asks a person.
     Question {
-        /// Everything it asks at once.
+        /// All questions of this call.
         questions: Vec<Question>,
     },
-    /// Anything else that needs no decision.
-    Other {
-        /// The hook's name.
-        name: String,
-    },
+    /// A hook that needs no decision.
+    Other { name: String },
 }
 
-/// What a hook is told.
+/// The answer to a hook call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "do")]
 pub enum HookAnswer {
-    /// Nothing to say: the agent goes its way (a Stop may stop).
+    /// No answer: the agent continues, or ends its turn if it asked to stop.
     Pass,
     /// The tool may run.
     Allow,
-    /// A person, or the policy, answered what the agent asked.
+    /// The answers that a person or the policy gave.
     Reply {
-        /// Each question's text and its answer.
+        /// Pairs of question text and answer.
         answers: Vec<(String, String)>,
     },
-    /// The tool may not run, and the agent is told why.
-    Deny {
-        /// Why.
-        reason: String,
-    },
-    /// The agent may not stop, and is told what to do.
-    Block {
-        /// What to do.
-        reason: String,
-    },
+    /// The tool may not run. The agent sees the reason.
+    Deny { reason: String },
+    /// The agent may not stop. The reason says what to do next.
+    Block { reason: String },
 }

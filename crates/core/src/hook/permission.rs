@@ -1,8 +1,8 @@
-//! What an agent may use: presets and rules, deny over allow.
+//! Decides which tools an agent may use: presets and rules, deny before allow.
 //!
-//! A preset is a wall: what is not in it is denied, whatever the rules say. Rules narrow it, and the
-//! limits of an entity narrow it further. Windlass's own tools and the CLI's inner ones always pass.
-//! Whether a rule matches a call is [`call`](super::call)'s.
+//! A preset is the outer limit: no rule can allow a tool outside it. Rules narrow the preset, and the limits
+//! of an entity narrow it further. Windlass's own tools and the CLI's internal tools always pass.
+//! [`call`](super::call) decides whether a rule matches a call.
 
 use super::call::{CheckedCall, is_about_all, is_about_files, name_of};
 use super::command_line::{CommandLine, Touch, shown};
@@ -14,36 +14,36 @@ use crate::words;
 use serde::{Deserialize, Serialize};
 
 words! {
-    /// How much the agent may use and load, from least to most.
+    /// The tools and settings an agent may use, from fewest to most.
     #[derive(PartialOrd, Ord, Default)]
     pub enum Isolation {
-        /// Files and shell; nothing loaded from outside.
+        /// Files and shell only; loads no settings.
         Strict = "strict",
-        /// And web, subagents, skills and MCP; the project's settings.
+        /// Adds web, subagents, skills and MCP; loads the project's settings.
         #[default]
         Minimal = "minimal",
-        /// Everything; the user's settings too.
+        /// All tools; loads the user's settings too.
         Permissive = "permissive",
     }
 }
 
-/// The settings' own rules, as patterns.
+/// The rules of the settings, and the limits of entities.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PermissionRules {
-    /// May be used without asking. When there is none, the whole preset may.
+    /// Tools that need no question. If the list is empty, the whole preset is allowed.
     pub allow: Vec<String>,
-    /// May not be used.
+    /// Tools that are forbidden.
     pub deny: Vec<String>,
-    /// A person, or the policy, decides.
+    /// Tools that a person or the policy decides on.
     pub ask: Vec<String>,
-    /// Where it is said, nothing else may be used: the tools that an entity lists.
+    /// The tools that an entity lists. If set, nothing else is allowed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub only: Option<Vec<String>>,
-    /// An entity's rules with exceptions, in order: the last one that matches a call counts.
+    /// An entity's rules with exceptions, in order: the last matching rule applies.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<LimitRule>,
-    /// The limits of files: of an entity, and of the agents it is done by. Each of them holds.
+    /// The limits of an entity's file and of its agents' files. A call must satisfy all of them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub bounds: Vec<FileLimits>,
 }
@@ -52,24 +52,24 @@ pub struct PermissionRules {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FileLimits {
-    /// Whose they are: ``agent `looker` (.claude/agents/looker.md)``.
+    /// The owner, for messages: ``agent `looker` (.claude/agents/looker.md)``.
     pub whose: String,
-    /// Only these may be used.
+    /// The tools that the file lists. If set, nothing else is allowed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub only: Option<Vec<String>>,
-    /// May not be used.
+    /// Tools that are forbidden.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub deny: Vec<String>,
-    /// A person, or the policy, decides.
+    /// Tools that a person or the policy decides on.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ask: Vec<String>,
-    /// Rules with exceptions, in order: the last one that matches a call counts.
+    /// Rules with exceptions, in order: the last matching rule applies.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<LimitRule>,
 }
 
 impl PermissionRules {
-    /// The same in four lists, to show them.
+    /// Merges the limits of all files into the first lists, for display.
     pub fn flat(&self) -> PermissionRules {
         let mut flat = self.clone();
         for bound in &self.bounds {
@@ -82,30 +82,27 @@ impl PermissionRules {
     }
 }
 
-/// A rule of an entity.
+/// One rule of an entity.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LimitRule {
-    /// As other rules are written: `Bash(git *)`.
+    /// The pattern, written like other rules: `Bash(git *)`.
     pub rule: String,
-    /// What happens to a call that it matches.
     pub effect: ToolEffect,
 }
 
-/// What the rules say of one call.
+/// The decision of the rules on one call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ruling {
-    /// It may run.
     Allow,
-    /// It may not.
     Deny {
-        /// What the agent is told.
+        /// The explanation that the agent gets.
         reason: String,
     },
-    /// Left open.
+    /// The rules leave the decision to a person or the policy.
     Ask,
 }
 
-/// The tools of each preset. The next one adds its own; `permissive` has all.
+/// The tools of each preset. `minimal` adds its own to those of `strict`; `permissive` has all.
 const STRICT: &[ToolName] =
     &[ToolName::Read, ToolName::Edit, ToolName::Write, ToolName::Search, ToolName::Shell];
 const MINIMAL: &[ToolName] =
@@ -143,7 +140,7 @@ pub fn decide<'a>(
             ),
         };
     }
-    // As a run of an earlier version has them.
+    // Runs of earlier versions store an entity's limits here instead of in `bounds`.
     let own = FileLimits {
         whose: "this agent".to_owned(),
         only: rules.only.clone(),
@@ -172,7 +169,7 @@ pub fn decide<'a>(
     Ruling::Ask
 }
 
-/// What the limits of one file say of a call, but for what it denies outright.
+/// Applies the limits of one file to a call, except its deny rules, which [`decide`] has already checked.
 fn within(bound: &FileLimits, call: &CheckedCall<'_>) -> Ruling {
     if let Some(only) = &bound.only
         && !call.is_granted_by(only)
@@ -198,8 +195,8 @@ fn within(bound: &FileLimits, call: &CheckedCall<'_>) -> Ruling {
     }
 }
 
-/// Why a tool that Windlass does not know may not be used: it could do what the rules refuse. A tool of a
-/// server has rules of its own.
+/// Returns the reason to deny a tool that Windlass does not know: it could do what the rules forbid. Tools
+/// of MCP servers are exempt, because rules name them directly.
 fn stranger(deny: &[String], limits: &[LimitRule], whose: &str, call: &CheckedCall<'_>) -> Option<String> {
     let tool = call.tool;
     if call.kind != ToolName::Other || tools::is_understood(tool) {
@@ -216,12 +213,12 @@ fn stranger(deny: &[String], limits: &[LimitRule], whose: &str, call: &CheckedCa
     ))
 }
 
-/// Whether a rule of the settings allows this very call. That no rule speaks against it is less.
+/// Returns true if an allow rule of the settings covers this call. An absent deny rule is not enough.
 pub fn is_granted<'a>(rules: &PermissionRules, around: impl Into<CallSite<'a>>, call: &ToolCall) -> bool {
     CheckedCall::new(call, around.into()).is_granted_by(&rules.allow)
 }
 
-/// Whether it can matter where the file of a call really lies.
+/// Returns true if any rule depends on the file of a call. Only then are links followed.
 pub fn are_about_files(rules: &PermissionRules) -> bool {
     let PermissionRules { allow, deny, ask, only, limits, bounds } = rules;
     let is_one = |rule: &String| is_about_files(rule) || name_of(rule) == EXTERNAL;
@@ -233,13 +230,13 @@ pub fn are_about_files(rules: &PermissionRules) -> bool {
         || bounds.iter().any(|bound| any([&[], &bound.deny, &bound.ask], &bound.only, &bound.limits))
 }
 
-/// Whether a tool always passes: it has no reach beyond the conversation, or is Windlass's own.
+/// Returns true if a tool always passes: it affects only the conversation, or it belongs to Windlass.
 pub fn is_inner(call: &ToolCall) -> bool {
     call.tool == ToolName::Plan || call.is_of_windlass()
 }
 
-/// The rule that counts for a call: the last one that matches; of several commands in a line, the
-/// strictest. A file outside of the workspace must pass the rules about those, too.
+/// Returns the rule that applies to a call: the last match, or for a line of several commands the strictest
+/// of their last matches. A file outside the workspace must also pass the rules for such files.
 fn limit<'r>(limits: &'r [LimitRule], call: &CheckedCall<'_>) -> Option<&'r LimitRule> {
     if limits.is_empty() {
         return None;
@@ -261,7 +258,8 @@ fn limit<'r>(limits: &'r [LimitRule], call: &CheckedCall<'_>) -> Option<&'r Limi
     commands.iter().filter_map(last).chain(whole).chain(outside).max_by_key(|limit| limit.effect)
 }
 
-/// Why rules deny a call: one that means it, else one that may.
+/// Returns the reason why deny rules forbid a call. Prefers a rule that means the call to one that may mean
+/// it.
 fn denial(rules: &[String], whose: &str, call: &CheckedCall<'_>) -> Option<String> {
     let mut touched = rules.iter().filter_map(|rule| Some((rule, call.touched_by(rule)?))).peekable();
     let first = touched.peek().cloned();
@@ -269,7 +267,7 @@ fn denial(rules: &[String], whose: &str, call: &CheckedCall<'_>) -> Option<Strin
     meant.or(first).map(|(rule, touch)| because(rule, whose, call, touch))
 }
 
-/// What the agent is told when a rule denies a call.
+/// Writes the explanation for an agent whose call a rule denies.
 fn because(rule: &str, whose: &str, call: &CheckedCall<'_>, touch: Touch) -> String {
     let tool = call.tool;
     let why = match touch {
@@ -282,7 +280,7 @@ fn because(rule: &str, whose: &str, call: &CheckedCall<'_>, touch: Touch) -> Str
     format!("{tool} is denied by the rule `{rule}` of {whose}{why}")
 }
 
-/// Why a call is not one of those an entity may make.
+/// Explains to an agent why its call is not on an entity's list.
 fn beyond(only: &[String], whose: &str, call: &CheckedCall<'_>) -> String {
     let tool = call.tool;
     let ways: Vec<&str> =
@@ -292,11 +290,11 @@ fn beyond(only: &[String], whose: &str, call: &CheckedCall<'_>) -> String {
     }
     let why = match (call.detour(), call.refused_by(only)) {
         (Some(detour), _) => detour,
-        (None, Some(command)) => format!("`{}` is none of these", shown(&command.text)),
+        (None, Some(command)) => format!("`{}` matches none of these", shown(&command.text)),
         (None, None) if call.line().is_some_and(CommandLine::writes) => {
-            "its output may not go into a file".to_owned()
+            "it may not write its output to a file".to_owned()
         }
-        (None, None) => "this is none of these".to_owned(),
+        (None, None) => "this call matches none of these".to_owned(),
     };
     format!("{whose} may use {tool} only as {}; {why}", ways.join(", "))
 }

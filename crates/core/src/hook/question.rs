@@ -1,4 +1,4 @@
-//! A question to a person, whoever asks it: an agent, an `ask` node or a tool that needs a permission.
+//! Questions to a person, from an agent, an `ask` node or a tool that needs permission.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,35 +7,33 @@ use super::tool::ToolCall;
 /// A question to a person.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Question {
-    /// The question itself. Answers name it by this text.
+    /// The question itself. An answer refers to its question by this text.
     pub text: String,
-    /// The answers to choose from.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<QuestionOption>,
-    /// Whether a person may choose several options.
+    /// True if a person may choose several options.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub several: bool,
-    /// Whether a person may answer in their own words.
+    /// True if a person may answer in their own words.
     pub free_text: bool,
 }
 
-/// One answer to choose.
+/// One of the answers to choose from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuestionOption {
     /// The answer itself.
     pub label: String,
-    /// What it means.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
 }
 
 impl Question {
-    /// A question that any words answer.
+    /// Creates a question with a free-text answer.
     pub fn open(text: impl Into<String>) -> Question {
         Question { text: text.into(), free_text: true, ..Question::default() }
     }
 
-    /// A question of the workflow. Where it has choices, only they are answers.
+    /// Creates a question of the workflow. If it has choices, it accepts no other answer.
     pub fn of_workflow(text: impl Into<String>, choices: &[String]) -> Question {
         let option = |label: &String| QuestionOption { label: label.clone(), description: None };
         let options: Vec<_> = choices.iter().map(option).collect();

@@ -1,8 +1,8 @@
-//! Which commands a command line starts, as far as its text tells.
+//! Finds the commands that a command line starts, as far as its text shows.
 //!
 //! Reads a line as bash and zsh do: quotes, escapes, here-documents, substitutions, reserved words, and
-//! programs that start others. It runs nothing and expands nothing. Where shells differ it splits too
-//! often rather than too seldom. Holding the commands against rules is [`line`](super::line)'s.
+//! programs that start others. It runs nothing and expands nothing. Where shells differ, it splits too often
+//! rather than too seldom. [`command_line`](super::command_line) compares the commands with rules.
 
 mod read;
 mod wrapper;
@@ -10,21 +10,21 @@ mod wrapper;
 use read::ShellReader;
 use wrapper::WrappedCommand;
 
-/// How many commands of a line are read.
+/// The maximum number of commands read from a line.
 const MOST_COMMANDS: usize = 1_000;
-/// How deep commands may be nested in others.
+/// The maximum nesting depth of commands.
 const DEEPEST: usize = 16;
 
 /// The commands of a command line.
 #[derive(Debug, Default)]
 pub(super) struct ShellScript {
-    /// Those the line itself is made of, with those in substitutions.
+    /// The commands of the line itself and of its substitutions.
     pub(super) commands: Vec<ShellCommand>,
-    /// Whether output goes into a file.
+    /// True if the line writes output to a file.
     pub(super) writes: bool,
-    /// Why the line as a whole could not be read to its end.
+    /// The reason why the line could not be read to its end.
     pub(super) unclear: Option<Unclear>,
-    /// The here-documents, by their numbers.
+    /// The here-documents and their numbers.
     bodies: Vec<(usize, String)>,
     here_documents: usize,
 }
@@ -32,63 +32,63 @@ pub(super) struct ShellScript {
 /// A simple command: a program and its arguments.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ShellCommand {
-    /// As it was written.
+    /// The text as written.
     pub(super) raw: String,
-    /// Its words without quotes, with one space between them. An expansion stays as it was written.
+    /// The words without quotes, separated by one space. Expansions stay as written.
     pub(super) text: String,
     pub(super) words: Vec<ShellWord>,
-    /// Which word is the program: the first that is no assignment.
+    /// The index of the program: the first word that is not an assignment.
     pub(super) program: usize,
-    /// Why it is not known what this command runs.
+    /// The reason why Windlass cannot tell what this command runs.
     pub(super) unclear: Option<Unclear>,
-    /// What its program starts in turn: `rm x` of `sudo rm x`.
+    /// The commands that its program starts: `rm x` of `sudo rm x`.
     pub(super) inner: Vec<ShellCommand>,
     input: InputSource,
-    /// It may be arithmetic, `((i++))`, and no command at all.
+    /// True if this may be arithmetic, `((i++))`, instead of a command.
     is_sum: bool,
 }
 
-/// One word of a command, by its place in the command's text.
+/// One word of a command, as positions in the command's text.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ShellWord {
     pub(super) start: usize,
     pub(super) end: usize,
-    /// From where to where the text is not known before the shell expands it.
+    /// The range of the text that only the shell's expansion determines.
     pub(super) hole: Option<(usize, usize)>,
-    /// The expansion may become several words, or none.
+    /// True if the expansion may become several words, or none.
     splits: bool,
-    /// The program before it, such as `xargs`, fills it in.
+    /// True if the program before it, such as `xargs`, replaces this word.
     is_filled: bool,
     is_quoted: bool,
-    /// Where the first quote or expansion is.
+    /// The position of the first quote or expansion.
     plain: usize,
 }
 
-/// Where a command reads its input from.
+/// The source of a command's input.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 enum InputSource {
     #[default]
     Inherited,
-    /// Another descriptor, an expansion, or several at once.
+    /// Another descriptor, an expansion, or several sources at once.
     Unknown,
-    /// A file by its name.
+    /// A file, named in the line.
     File,
     Text(String),
     HereDocument(usize),
 }
 
-/// What keeps Windlass from telling which commands run.
+/// The reason why Windlass cannot tell which commands run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Unclear {
-    /// A word that stands for a program, or for its subcommand.
+    /// An expansion in place of a program or its subcommand.
     Word(String),
-    /// A command whose argument is a command that is put together at run time.
+    /// A command whose argument is another command, assembled at run time.
     Text(String),
     /// A shell that reads its commands from another program.
     Input(String),
-    /// A quote or a bracket has no end.
+    /// A quote or a bracket is not closed.
     Unclosed,
-    /// More, or more deeply nested, than is read.
+    /// The line has more commands, or deeper nesting, than the limits allow.
     TooMuch,
 }
 
@@ -108,7 +108,7 @@ impl ShellScript {
         script
     }
 
-    /// Finds what the program of a command starts, and what that starts in turn.
+    /// Finds the commands that the program of a command starts, at any depth.
     fn open(&mut self, command: &mut ShellCommand, room: &mut usize) {
         let mut rest = Vec::new();
         command.unclear = self.open_once(command, 0, room, &mut rest);
@@ -119,7 +119,8 @@ impl ShellScript {
         }
     }
 
-    /// Finds what the program of a command starts itself, and what keeps that from being told.
+    /// Finds the commands that the program of a command starts directly. Returns the reason if some stay
+    /// unknown.
     fn open_once(
         &mut self,
         outer: &ShellCommand,
@@ -161,23 +162,24 @@ impl ShellScript {
 }
 
 impl ShellCommand {
-    /// A word's text.
+    /// Returns the text of a word.
     pub(super) fn word(&self, at: usize) -> Option<&str> {
         let word = self.words.get(at)?;
         self.text.get(word.start..word.end)
     }
 
-    /// The command without the assignments before it.
+    /// Returns the command without the assignments before it.
     pub(super) fn after_assignments(&self) -> &str {
         self.text_from(self.program)
     }
 
-    /// The command from a word on.
+    /// Returns the command's text from a word on.
     pub(super) fn text_from(&self, at: usize) -> &str {
         self.words.get(at).and_then(|word| self.text.get(word.start..)).unwrap_or_default()
     }
 
-    /// The program by its own name, without its folder; as it was written where that cannot be told.
+    /// Returns the program's name without its folder, or as an error the word as written if the name is
+    /// unknown.
     pub(super) fn name(&self) -> Option<Result<&str, &str>> {
         let (word, text) = (self.words.get(self.program)?, self.word(self.program)?);
         let folder = text.rfind('/').map_or(0, |at| at + 1);
@@ -186,22 +188,22 @@ impl ShellCommand {
             Some((_, end)) => !word.splits && folder > 0 && word.start + folder >= end,
         };
         let name = text.get(folder..).unwrap_or_default();
-        // zsh finds the program for `=rm` itself.
+        // zsh replaces `=rm` by the path of `rm`.
         let name = name.strip_prefix('=').unwrap_or(name);
         Some(if is_known || self.is_sum { Ok(name) } else { Err(text) })
     }
 
-    /// Whether it only prints a text of the line: `cat <<EOF`.
+    /// Returns true if the command only prints a text of the line: `cat <<EOF`.
     pub(super) fn is_text(&self) -> bool {
         self.text == "cat" && matches!(self.input, InputSource::HereDocument(_) | InputSource::Text(_))
     }
 
-    /// Shells differ in which of two inputs they read.
+    /// Sets the input. A second input makes it unknown, because shells differ in which one they read.
     fn read_from(&mut self, input: InputSource) {
         self.input = if self.input == InputSource::Inherited { input } else { InputSource::Unknown };
     }
 
-    /// A command of some of its words.
+    /// Returns a new command made of some of the words.
     fn part(&self, from: usize, to: usize) -> ShellCommand {
         let words = self.words.get(from..to).unwrap_or_default();
         let (Some(first), Some(last)) = (words.first(), words.last()) else { return ShellCommand::default() };
@@ -218,7 +220,7 @@ impl ShellCommand {
     }
 }
 
-/// Whether the name of a file stands for an open descriptor.
+/// Returns true if a file name means an open descriptor.
 fn is_descriptor(file: &str) -> bool {
     file == "-" || file == "/dev/stdin" || ["/dev/fd/", "/proc/"].iter().any(|start| file.starts_with(start))
 }

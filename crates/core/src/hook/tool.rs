@@ -1,16 +1,16 @@
-//! The tools of agents in Windlass's own words.
+//! Windlass's own names for the tools of agents.
 //!
-//! Each agent CLI has names of its own. Its dialect says which of these a tool is, and keeps the CLI's name
-//! beside it. The spellings that people may write in rules are in [`registry::tools`](crate::registry::tools).
+//! Each agent CLI has its own names. A driver maps them to these and keeps the CLI's name beside them. The
+//! spellings that people may use in rules are in [`registry::tools`](crate::registry::tools).
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// How much of a text in a tool's input is kept, where it is only shown.
+/// The number of bytes kept of a text that no rule reads.
 const SHOWN: usize = 2 * 1024;
-/// How many entries of a list are kept.
+/// The number of entries kept of a list.
 const SHOWN_ENTRIES: usize = 100;
-/// Rules speak of these, so they are kept whole: padding must not get past a rule.
+/// Rules read these inputs, so they are kept whole: padding must not get past a rule.
 const RULED: &[&str] = &[
     "command",
     "file_path",
@@ -24,17 +24,17 @@ const RULED: &[&str] = &[
     "pattern",
 ];
 
-/// What a tool does, whatever its agent calls it.
+/// The kind of a tool, the same for every agent CLI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolName {
-    /// Shows what a file holds.
+    /// Shows the content of a file.
     Read,
     /// Changes a file.
     Edit,
     /// Writes a whole file.
     Write,
-    /// Finds files by name or by what they hold.
+    /// Finds files by name or content.
     Search,
     /// Runs a command line.
     Shell,
@@ -48,14 +48,14 @@ pub enum ToolName {
     Skill,
     /// A tool of an MCP server. Its name is `mcp__SERVER__TOOL`.
     Mcp,
-    /// Keeps notes, plans and answers of the conversation. It reaches nothing else, so no rule is about it.
+    /// Keeps notes, plans and answers of the conversation. It affects nothing else, so no rule applies to
+    /// it.
     Plan,
-    /// Anything else.
     Other,
 }
 
 impl ToolName {
-    /// All names, in the order of the documentation.
+    /// All tools, in the order of the documentation.
     pub const ALL: [ToolName; 12] = [
         ToolName::Read,
         ToolName::Edit,
@@ -89,7 +89,7 @@ impl ToolName {
         }
     }
 
-    /// Reads a word, in any case.
+    /// Reads a word; ignores case.
     pub fn parse(word: &str) -> Option<ToolName> {
         ToolName::ALL.into_iter().find(|tool| tool.word().eq_ignore_ascii_case(word))
     }
@@ -97,26 +97,25 @@ impl ToolName {
 
 /// One use of a tool.
 ///
-/// Rules look at these keys of the input, so a dialect renames what its CLI calls otherwise: `command`,
-/// `path`, `url`, `query`, `skill`, `pattern`.
+/// Rules read these keys of the input: `command`, `path`, `url`, `query`, `skill`, `pattern`. A driver
+/// renames the keys of its CLI to match.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
-    /// What the tool does.
     pub tool: ToolName,
-    /// The name that the agent CLI gives it.
+    /// The tool's name in the agent CLI.
     pub name: String,
-    /// Its input, shortened where it is only shown.
+    /// The tool's input. Parts that no rule reads may be shortened.
     pub input: Value,
 }
 
 impl ToolCall {
-    /// A command line that Windlass itself wants to run for a session.
+    /// Creates a call for a command line that Windlass itself wants to run for a session.
     pub fn shell(command: &str) -> ToolCall {
         let name = ToolName::Shell.word().to_owned();
         ToolCall { tool: ToolName::Shell, name, input: serde_json::json!({ "command": command }) }
     }
 
-    /// Cuts the input to what rules need and people read: the log keeps decisions, not payloads.
+    /// Shortens the input to the parts that rules and people read. The log keeps decisions, not payloads.
     #[must_use]
     pub fn shortened(self) -> ToolCall {
         let input = match self.input {
@@ -126,7 +125,7 @@ impl ToolCall {
         ToolCall { input, ..self }
     }
 
-    /// Whether the tool belongs to Windlass itself.
+    /// Returns true if the tool belongs to Windlass.
     pub fn is_of_windlass(&self) -> bool {
         self.tool == ToolName::Mcp && self.name.starts_with("mcp__windlass__")
     }

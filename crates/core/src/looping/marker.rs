@@ -1,49 +1,48 @@
-//! Finds the marks an agent leaves in the tracker: complete, or blocked and why.
+//! Finds the markers that an agent leaves in the tracker: complete, or blocked with a reason.
 //!
-//! A mark quoted in prose, shown in a code fence or brought by the template is not the agent's
-//! word. Where in doubt a mark is not seen: one more turn costs less than a false end.
+//! A marker does not count if it is quoted in prose, shown in a code fence, or part of the template. In
+//! doubt a marker does not count: one more turn costs less than a false end.
 
 use std::collections::BTreeMap;
 
 use super::MarkerMatch;
 use super::prose::open_lines;
 
-/// What to look for.
+/// The markers to find.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Markers<'a> {
-    /// The completion marker; none where only a promise completes.
+    /// The completion marker; `None` if only a promise completes the loop.
     pub complete: Option<&'a str>,
-    /// How a blocked marker starts; see [`Markers::DEFAULT_BLOCKED`].
+    /// The start of a blocked marker, such as [`Markers::DEFAULT_BLOCKED`].
     pub blocked: &'a str,
-    /// Where the completion marker must stand.
+    /// The rule for the position of the completion marker.
     pub how: MarkerMatch,
 }
 
 impl Markers<'_> {
-    /// `<!-- WORKFLOW_BLOCKED: reason -->`, or without a reason.
+    /// The start of `<!-- WORKFLOW_BLOCKED: reason -->`. The reason is optional.
     pub const DEFAULT_BLOCKED: &'static str = "<!-- WORKFLOW_BLOCKED";
 }
 
-/// What was found.
+/// The markers that were found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Scan {
-    /// The completion marker stands where it must.
+    /// True if the completion marker is in the required position.
     pub complete: bool,
-    /// The agent says it is blocked, for this reason; empty when it gave none.
+    /// The reason of a blocked marker; empty if the agent gave none.
     pub blocked: Option<String>,
 }
 
-/// Looks for the marks in a tracker's body; `template_body` is what the body was at first.
+/// Finds the markers in a tracker's body. `template_body` is the body that the tracker started with.
 ///
-/// - `line`: the marker alone on a line outside code fences, and more often so than in the
-///   template. Counting, and not comparing places, lets the agent move the template's lines
-///   about; the price is that an agent that deletes the template's marker line and writes one
-///   of its own has changed nothing.
-/// - `last_line`: the last line that is not blank is the marker. A template that ends with it
-///   needs one more, by the same count.
-/// - `anywhere`: the marker is part of the body.
+/// - `line`: the marker is alone on a line outside code fences, more often than in the template. Counting
+///   lets the agent move the template's lines. The cost: if the agent deletes the template's marker line and
+///   writes a new one, the count does not change.
+/// - `last_line`: the last non-blank line is the marker. If the template already ends with the marker, the
+///   body must contain more of them than the template.
+/// - `anywhere`: the body contains the marker.
 ///
-/// A blocked mark is always a line of its own outside fences, by the same count.
+/// A blocked marker must be alone on a line outside fences, and must not come from the template.
 pub fn scan(body: &str, template_body: &str, markers: Markers<'_>) -> Scan {
     let marker = markers.complete.map(str::trim).filter(|marker| !marker.is_empty());
     let complete = marker.is_some_and(|marker| match markers.how {
@@ -71,8 +70,8 @@ fn last_line(text: &str) -> Option<&str> {
     text.lines().map(str::trim).rfind(|line| !line.is_empty())
 }
 
-/// Whether a marker is part of the body. A frontmatter that lost its closing line is part of
-/// the body too, and its own mention of the marker is nobody's word.
+/// Returns true if the body contains the marker. A frontmatter without its closing line is part of the body,
+/// so its own `completion_marker:` line does not count.
 fn mentions(body: &str, marker: &str) -> bool {
     if !body.contains(marker) {
         return false;
@@ -82,9 +81,9 @@ fn mentions(body: &str, marker: &str) -> bool {
     rest.concat().contains(marker)
 }
 
-/// The last blocked line that the template did not bring.
+/// Returns the reason of the last blocked marker that is not from the template.
 fn find_blocked(body: &str, template: &str, start: &str) -> Option<String> {
-    // `<!-- X: reason -->` and `<!-- X -->` are how people write the same start.
+    // Workflows may write the same start as `<!-- X: reason -->` or `<!-- X -->`.
     let start = start.split(':').next().unwrap_or_default().trim().trim_end_matches("-->").trim_end();
     if start.is_empty() {
         return None;
@@ -104,8 +103,8 @@ fn find_blocked(body: &str, template: &str, start: &str) -> Option<String> {
     found
 }
 
-/// The reason in a blocked line: `START: reason -->`, `START -->`, and without the arrow where
-/// the start is no comment.
+/// Returns the reason in a blocked line: `START: reason -->` or `START -->`. The arrow is required only if
+/// the start opens a comment.
 fn blocked_reason<'a>(line: &'a str, start: &str) -> Option<&'a str> {
     let rest = line.strip_prefix(start)?;
     let rest = if start.starts_with("<!--") { rest.strip_suffix("-->")? } else { rest };

@@ -1,26 +1,26 @@
-//! Finds the promise an agent makes in its final message. What is shown as code is none.
+//! Finds an agent's promise in its final message. Ignores code.
 
 use super::prose::open_text;
 
 const OPEN: &str = "<promise>";
 const CLOSE: &str = "</promise>";
 
-/// Whether a message holds `<promise>TEXT</promise>` with exactly this text, runs of white
-/// space counting as one space on both sides.
+/// Returns true if a message contains `<promise>TEXT</promise>` with this text. Ignores differences in white
+/// space.
 pub fn find_promise(message: &str, promise: &str) -> bool {
     let promise = fold(promise);
     if promise.is_empty() {
         return false;
     }
-    // Each closing tag belongs to the nearest opening one before it, so that an opening tag
-    // in prose swallows nothing. The part after the last closing tag has none.
+    // Each closing tag is paired with the nearest opening tag before it, so that an opening tag in prose
+    // does no harm. No tag closes the last piece.
     let message = open_text(message);
     let mut pieces: Vec<&str> = message.split(CLOSE).collect();
     pieces.pop();
     pieces.into_iter().filter_map(|piece| piece.rsplit_once(OPEN)).any(|(_, text)| fold(text) == promise)
 }
 
-/// White space trimmed and folded to single spaces.
+/// Trims a text and reduces white space to single spaces.
 pub fn fold(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

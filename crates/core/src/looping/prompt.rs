@@ -1,8 +1,8 @@
-//! What each turn is told. One pass: nothing a user or an agent wrote is expanded again.
+//! Writes the prompt of each turn. Works in one pass: text from a user or an agent is never expanded again.
 
 use super::{BLOCKED_MARKER, LoopRules};
 
-/// The whole prompt of a turn in a session of its own (`fresh`), or of the first turn.
+/// Returns the complete prompt of the first turn, or of any turn in a new session (`fresh`).
 pub fn opening(rules: &LoopRules, turn: u32, feedback: Option<&str>) -> String {
     let mut parts = vec![rules.prompt.clone()];
     if turn > 1 {
@@ -13,7 +13,7 @@ pub fn opening(rules: &LoopRules, turn: u32, feedback: Option<&str>) -> String {
     parts.join("\n\n")
 }
 
-/// What a session that goes on is told: by its Stop hook, or when it is resumed.
+/// Returns the message for a session that continues, through its Stop hook or after a resume.
 pub fn continuing(rules: &LoopRules, feedback: Option<&str>) -> String {
     let mut parts = vec![continue_text(rules)];
     parts.extend(feedback.map(str::to_owned));
@@ -21,7 +21,7 @@ pub fn continuing(rules: &LoopRules, feedback: Option<&str>) -> String {
     parts.join("\n\n")
 }
 
-/// What a session is told that was cut off in the middle of a turn.
+/// Returns the message for a session that was interrupted during a turn.
 pub fn after_interruption(rules: Option<&LoopRules>) -> String {
     let mut parts = vec![
         "You were interrupted in the middle of this turn. Look at what is already done, then go on from there."
@@ -36,7 +36,7 @@ fn continue_text(rules: &LoopRules) -> String {
     rules.continue_message.replace("{tracker_path}", path)
 }
 
-/// The few lines about the loop that stand in every turn's prompt.
+/// Returns the short note about the loop that every prompt contains.
 fn note(rules: &LoopRules) -> Option<String> {
     if let Some(signal) = &rules.signal {
         let blocked = rules.blocked_marker.as_deref().unwrap_or(BLOCKED_MARKER);
@@ -70,8 +70,8 @@ fn note(rules: &LoopRules) -> Option<String> {
     Some(text)
 }
 
-/// How a loop ends that keeps no tracker, because a plugin loops. No line of it is one that the
-/// plugin would take for its own.
+/// Returns the note for a loop without a tracker, where a plugin loops. No line of it may look like a line
+/// that the plugin reads itself.
 fn promise_note(rules: &LoopRules) -> Option<String> {
     let promise = rules.promise.as_deref()?;
     Some(format!(
@@ -80,7 +80,7 @@ fn promise_note(rules: &LoopRules) -> Option<String> {
     ))
 }
 
-/// What an agent is told that works on a task of a file.
+/// Returns the note for an agent that works on a task of a file.
 pub fn task_note() -> String {
     "---\nYou work on one task of a file of tasks, which is kept for you: do not change it. Only when this task is done and \
      verified, end your last message with this alone on a line:\n<status>passing</status>\nIf it is not done, end it \
@@ -88,14 +88,14 @@ pub fn task_note() -> String {
         .to_owned()
 }
 
-/// What an agent is told whose answer is used as a value.
+/// Returns the note for an agent whose answer is used as a value.
 pub fn schema_note(schema: &str) -> String {
     format!(
         "---\nYour answer is read by a program: give it as JSON alone that fits this JSON Schema:\n{schema}"
     )
 }
 
-/// What an agent is told whose words are looked through for a signal.
+/// Returns the note for an agent that ends with a signal.
 pub fn signal_note(signal: &str) -> String {
     format!(
         "---\nThis is repeated until you end it. Only when everything is done and verified, end your last message \

@@ -1,16 +1,15 @@
-//! Which words of an agent's Markdown are its own, and not code, a quotation or a comment that it shows.
+//! Separates an agent's own words in Markdown from the code, quotations and comments that it shows.
 //!
-//! Every mark that an agent leaves is looked for here: markers in a tracker, a signal, a promise, how a task
-//! is. Text is read twice: as CommonMark reads it, and as somebody reads it who takes every fence for a fence,
-//! however it is indented and whatever list it stands in. Only what is open in both readings is its word: one
-//! more turn costs less than a false end.
+//! All searches for markers, signals, promises and task statuses use this module. It reads a text twice:
+//! once by the rules of CommonMark, and once treating every fence as a fence, whatever its indentation or
+//! list. Only words that are open in both readings count: one more turn costs less than a false end.
 
 mod spans;
 
 use std::ops::Range;
 
-/// The lines that are the agent's words, trimmed. A line indented by four columns is code in Markdown, or lies
-/// within a list, and is left out like a fenced one. Code within a line is part of it, with its backticks.
+/// Returns the lines that are the agent's words, trimmed. Omits fenced lines and lines indented by four
+/// columns, which are code or part of a list. Keeps code within a line, with its backticks.
 pub fn open_lines(text: &str) -> impl Iterator<Item = &str> {
     let text = without_mark(text);
     let code = hidden(text, ProseTarget::Lines);
@@ -25,7 +24,7 @@ pub fn open_lines(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The agent's words, with a backtick in the place of everything else.
+/// Returns the agent's words, with a backtick in place of each hidden part.
 pub fn open_text(text: &str) -> String {
     let text = without_mark(text);
     let mut open = String::with_capacity(text.len());
@@ -39,7 +38,7 @@ pub fn open_text(text: &str) -> String {
     open
 }
 
-/// A line without the emphasis around all of it: `**done**` is `done`.
+/// Removes emphasis around the whole line: `**done**` becomes `done`.
 pub fn plain(line: &str) -> &str {
     let mut line = line.trim();
     while let Some(inner) = ["**", "__", "*", "_"]
@@ -56,7 +55,7 @@ fn without_mark(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
-/// Where each line is, without its end.
+/// Returns the range of each line without its line end.
 fn lines(text: &str) -> impl Iterator<Item = Range<usize>> {
     let mut at = 0;
     text.split_inclusive('\n').map(move |line| {
@@ -66,7 +65,7 @@ fn lines(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// What is not the agent's word in any of the two readings, in order and apart from each other.
+/// Returns the ranges that either reading hides, sorted and merged.
 fn hidden(text: &str, wanted: ProseTarget) -> Vec<Range<usize>> {
     let mut all = ProseReader::of(text, Fences::AsCommonMark, wanted);
     all.extend(ProseReader::of(text, Fences::Everywhere, wanted));
@@ -81,47 +80,50 @@ fn hidden(text: &str, wanted: ProseTarget) -> Vec<Range<usize>> {
     apart
 }
 
-/// What is looked for.
+/// The kind of text that the caller searches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ProseTarget {
-    /// Lines that are a mark. A mark may be a comment of its own, and an indented line is none.
+    /// Whole lines. A comment on one line may be a marker; an indented line may not.
     Lines,
-    /// All words.
+    /// Any text.
     Text,
 }
 
-/// What counts as a fence of code, and where a paragraph ends.
+/// The rule for code fences and for the end of paragraphs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fences {
-    /// One with fewer than four columns before it, until its list item ends.
+    /// A fence is indented by less than four columns and ends with its list item.
     AsCommonMark,
-    /// Any, until it is closed; a paragraph goes on to the next blank line.
+    /// Any indentation is a fence, until it is closed. A paragraph ends only at a blank line.
     Everywhere,
 }
 
-/// What the lines so far leave open.
+/// The block that the lines so far leave open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OpenBlock {
-    /// Nothing.
     Text,
-    /// Code, which ends where the item of a list ends that it stands in.
-    Fence { mark: char, length: usize, indent: usize },
-    /// `<pre>` and the like.
+    /// Fenced code. It also ends with the list item that contains it.
+    Fence {
+        mark: char,
+        length: usize,
+        indent: usize,
+    },
+    /// `<pre>` and similar tags.
     Raw,
-    /// `<!--` at the beginning of a line.
+    /// A comment that `<!--` opened at the start of a line.
     Comment,
-    /// A paragraph of a quotation, which goes on without `>`.
+    /// A quoted paragraph, which may continue without `>`.
     Quote,
 }
 
-/// What a line is.
+/// The classification of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ProseLine {
-    /// The agent's word.
+    /// The agent's words.
     Open,
-    /// Not its word, and the paragraph before it is over.
+    /// Not the agent's words; ends the paragraph before it.
     Hidden,
-    /// Taken for code, though the paragraph before it may go on.
+    /// Treated as code, but the paragraph before it may continue.
     Within,
 }
 
@@ -130,7 +132,7 @@ struct ProseReader<'t> {
     fences: Fences,
     wanted: ProseTarget,
     block: OpenBlock,
-    /// Where the paragraph began that is not over.
+    /// The start of the open paragraph.
     paragraph: Option<usize>,
     hidden: Vec<Range<usize>>,
 }
@@ -152,7 +154,7 @@ impl<'t> ProseReader<'t> {
         reading.hidden
     }
 
-    /// A paragraph is over: what is code within its lines is known.
+    /// Ends a paragraph and finds the code inside it.
     fn ends(&mut self, at: usize) {
         let Some(start) = self.paragraph.take() else { return };
         let inside = self.text.get(start..at).unwrap_or_default();
@@ -164,7 +166,7 @@ impl<'t> ProseReader<'t> {
         self.hidden.extend(spans.map(|span| start + span.start..start + span.end));
     }
 
-    /// What a whole line is.
+    /// Classifies a line.
     fn read(&mut self, line: &Range<usize>) -> ProseLine {
         let whole = self.text.get(line.clone()).unwrap_or_default();
         let (indent, content) = unindented(whole);
@@ -196,7 +198,7 @@ impl<'t> ProseReader<'t> {
                 self.block = OpenBlock::Text;
                 let begun = self.begins(line, indent, content, is_blank);
                 if begun == ProseLine::Open {
-                    // Nothing new begins: it is still quoted.
+                    // The line starts no new block, so it continues the quotation.
                     (self.block, self.paragraph) = (OpenBlock::Quote, None);
                 }
                 return ProseLine::Hidden;
@@ -207,7 +209,7 @@ impl<'t> ProseReader<'t> {
         self.begins(line, indent, content, is_blank)
     }
 
-    /// What a line outside of all blocks is, and what it begins.
+    /// Classifies a line outside all blocks, and opens the block that it starts.
     fn begins(&mut self, line: &Range<usize>, indent: usize, content: &str, is_blank: bool) -> ProseLine {
         let (inner, item) = after_list_marks(indent, content);
         if let Some((mark, length)) = opened(inner)
@@ -245,10 +247,10 @@ impl<'t> ProseReader<'t> {
     }
 }
 
-/// Tags whose text is shown as it is.
+/// Tags whose content is shown literally.
 const RAW: [&str; 4] = ["pre", "script", "style", "textarea"];
 
-/// How many columns a line is indented, and what follows.
+/// Returns the columns of indentation, and the rest of the line.
 fn unindented(line: &str) -> (usize, &str) {
     let content = line.trim_start_matches([' ', '\t']);
     let blanks = line.get(..line.len() - content.len()).unwrap_or_default();
@@ -257,8 +259,8 @@ fn unindented(line: &str) -> (usize, &str) {
     (columns, content)
 }
 
-/// A line without the marks of list items that it begins with, and the column where the last item begins; 0
-/// where there is none.
+/// Removes the list markers at the start of a line. Also returns the column of the last item, or 0 without
+/// one.
 fn after_list_marks(indent: usize, content: &str) -> (&str, usize) {
     let (mut rest, mut column, mut item) = (content, indent, 0);
     loop {
@@ -273,19 +275,19 @@ fn after_list_marks(indent: usize, content: &str) -> (&str, usize) {
             return (rest, item);
         }
         let (blanks, content) = unindented(after);
-        // More than four blanks are code in an item that begins after one.
+        // With more than four blanks, the item starts after the first blank and the rest is indented code.
         item = column + mark + if blanks > 4 { 1 } else { blanks };
         column = item;
         rest = content;
     }
 }
 
-/// The fence that a line opens.
+/// Returns the fence that a line opens.
 fn opened(content: &str) -> Option<(char, usize)> {
     let mark = content.chars().next().filter(|c| matches!(c, '`' | '~'))?;
     let info = content.trim_start_matches(mark);
     let length = content.len() - info.len();
-    // A backtick after backticks is code within a line, not a fence.
+    // A backtick after the opening backticks means inline code, not a fence.
     (length >= 3 && !(mark == '`' && info.contains('`'))).then_some((mark, length))
 }
 
@@ -294,7 +296,7 @@ fn closes(content: &str, mark: char, length: usize) -> bool {
     content.len() - rest.len() >= length && rest.trim().is_empty()
 }
 
-/// Whether a line begins with an opening tag.
+/// Returns true if a line starts with an opening tag.
 fn is_tag(line: &str, tag: &str) -> bool {
     let Some(rest) = line.strip_prefix('<') else { return false };
     let is_it = rest.get(..tag.len()).is_some_and(|start| start.eq_ignore_ascii_case(tag));

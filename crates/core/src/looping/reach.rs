@@ -1,51 +1,53 @@
-//! Whether what should end a loop can ever be read.
+//! Checks whether a loop's markers, signal and promise can ever be recognised.
 //!
-//! Each is written here as the agent is told to write it, and given to the reader that judges it later. What
-//! that does not accept would never end the loop, whatever the agent does.
+//! Each is written as the agent would write it and passed to the function that searches for it later. If
+//! that function does not find it, the loop could never end.
 
 use super::MarkerMatch;
 use super::marker::{Markers, scan};
 use super::promise::find_promise;
 use super::verdict::is_signalled;
 
-/// What to do about a text that can never be read.
+/// The hint for a text that can never be recognised.
 pub const HINT: &str = "use plain words, such as `ALL DONE`";
 
-/// Why a signal can never be heard.
+/// Explains why a signal can never be recognised, if that is the case.
 pub fn signal(signal: &str) -> Option<&'static str> {
     let is_heard = is_signalled(&format!("All is done.\n\n{signal}\n"), signal);
-    (!is_heard)
-        .then_some("no agent can say this signal: alone on a line, its text is code, a quotation or no line")
+    (!is_heard).then_some(
+        "no agent can say this signal: alone on a line, the text is code, a quotation or not one line",
+    )
 }
 
-/// Why a promise can never be kept.
+/// Explains why a promise can never be recognised, if that is the case.
 pub fn promise(promise: &str) -> Option<&'static str> {
     let is_found = find_promise(&format!("All is done.\n\n<promise>{promise}</promise>\n"), promise);
     (!is_found)
-        .then_some("no agent can keep this promise: within its tags, its text is code, a comment or a tag")
+        .then_some("no agent can keep this promise: inside its tags, the text is code, a comment or a tag")
 }
 
-/// Why a marker can never be found in a tracker that begins so.
+/// Explains why a marker can never be found in a tracker with this initial body, if that is the case.
 pub fn marker(marker: &str, how: MarkerMatch, tracker: &str) -> Option<&'static str> {
     let markers = Markers { complete: Some(marker), blocked: "", how };
     is_in_none(marker, tracker, |body| scan(body, tracker, markers).complete).then_some(
-        "no agent can leave this marker: alone on a line, its text is code, a quotation or no line",
+        "no agent can leave this marker: alone on a line, the text is code, a quotation or not one line",
     )
 }
 
-/// Why a blocked marker can never be found in a tracker that begins so.
+/// Explains why a blocked marker can never be found in a tracker with this initial body, if that is the
+/// case.
 pub fn blocked(blocked: &str, tracker: &str) -> Option<&'static str> {
     let markers = Markers { complete: None, blocked, how: MarkerMatch::Line };
     let is_found = |body: &str| scan(body, tracker, markers).blocked.is_some();
-    // An agent ends a comment that it is told to begin.
+    // An agent closes a comment even if the marker does not.
     let written = [blocked.to_owned(), format!("{blocked} -->")];
     let is_lost = written.iter().all(|written| is_in_none(written, tracker, is_found));
     is_lost.then_some(
-        "no agent can leave this marker: alone on a line, its text is code, a quotation or no line",
+        "no agent can leave this marker: alone on a line, the text is code, a quotation or not one line",
     )
 }
 
-/// Whether a mark is found nowhere in the tracker: neither after what is there, nor before it, nor instead.
+/// Returns true if a marker is not found after the initial body, before it, or in place of it.
 fn is_in_none(mark: &str, tracker: &str, is_found: impl Fn(&str) -> bool) -> bool {
     let bodies = [format!("{tracker}\n\n{mark}\n"), format!("{mark}\n\n{tracker}"), format!("{mark}\n")];
     !bodies.iter().any(|body| is_found(body))

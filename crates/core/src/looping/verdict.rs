@@ -1,7 +1,7 @@
 //! Decides, after a turn, whether a loop ends and why.
 //!
-//! Pure and in one order, which is the order of the questions below. Reading the tracker is
-//! the runtime's, finding markers in it `forms::tracker`'s.
+//! Pure. [`judge`] asks its questions in a fixed order. The runtime reads the tracker, and
+//! [`marker`](super::marker) finds the markers in it.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,70 +9,63 @@ use super::LoopRules;
 use super::prose::{open_lines, plain};
 use crate::run::{EndReason, FinalStatus, Outcome};
 
-/// What was seen after a turn.
+/// The facts that were collected after a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inspection {
-    /// The tracker, where the loop keeps one.
     pub tracker: TrackerSight,
-    /// The promise stood in the final message.
+    /// True if the final message contains the promise.
     #[serde(default)]
     pub promised: bool,
-    /// The signal stood in the final message.
+    /// True if the final message contains the signal.
     #[serde(default)]
     pub signalled: bool,
     /// A digest of everything that counts as progress: tracker body, HEAD, changed files.
     pub fingerprint: String,
 }
 
-/// The tracker after a turn.
+/// The state of the tracker after a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TrackerSight {
-    /// The loop keeps none.
+    /// The loop has no tracker.
     None,
-    /// It is gone.
+    /// The tracker no longer exists.
     Missing,
-    /// It is there and cannot be read.
-    Unreadable {
-        /// Why.
-        why: String,
-    },
-    /// It was read.
+    /// The tracker exists but cannot be read.
+    Unreadable { why: String },
+    /// The tracker was read.
     Read {
-        /// The completion marker stands in it.
+        /// True if it contains the completion marker.
         complete: bool,
-        /// The blocked marker stands in it, with this reason.
+        /// The reason of a blocked marker, if it contains one.
         blocked: Option<String>,
     },
 }
 
-/// One check's result.
+/// The result of one check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckResult {
-    /// The check's name.
     pub name: String,
-    /// It succeeded.
     pub passed: bool,
-    /// How it ended, in words, when it did not.
+    /// A description of the failure; empty if the check passed.
     pub how: String,
-    /// The end of its output.
+    /// The end of the check's output.
     pub output: String,
 }
 
-/// What comes after a turn.
+/// The decision after a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// The loop is over.
+    /// The loop ends.
     End(Outcome),
-    /// Another turn, with this feedback.
+    /// The loop continues with another turn.
     Next {
-        /// What failed, for the next prompt.
+        /// The failed checks, for the next prompt.
         feedback: Option<String>,
     },
 }
 
-/// What the tracker alone decides, before checks are run: whether there is a reason to end
-/// that no check can change.
+/// Decides whether the tracker alone ends the loop, whatever the checks say.
 pub fn ends_before_checks(sight: &Inspection) -> Option<Outcome> {
     match &sight.tracker {
         TrackerSight::Missing => Some(
@@ -90,7 +83,7 @@ pub fn ends_before_checks(sight: &Inspection) -> Option<Outcome> {
     }
 }
 
-/// Why the loop claims to be complete, if it does.
+/// Returns the reason for which the agent claims to be done, if it does.
 pub fn claim(sight: &Inspection) -> Option<EndReason> {
     if matches!(sight.tracker, TrackerSight::Read { complete: true, .. }) {
         return Some(EndReason::Marker);
@@ -99,7 +92,7 @@ pub fn claim(sight: &Inspection) -> Option<EndReason> {
     promised.or(sight.signalled.then_some(EndReason::Signal))
 }
 
-/// What the checks that failed said, for whoever mends it; nothing when all are green.
+/// Returns the output of the failed checks, for the agent or person who fixes them; `None` if all passed.
 pub fn red(results: &[CheckResult]) -> Option<String> {
     let red = results.iter().filter(|check| !check.passed);
     let told: Vec<String> =
@@ -107,7 +100,7 @@ pub fn red(results: &[CheckResult]) -> Option<String> {
     (!told.is_empty()).then(|| told.join("\n\n"))
 }
 
-/// Whether a signal stands alone on a line of a message, outside code; in bold, too.
+/// Returns true if a signal is alone on a line of a message, outside code. It may be bold.
 pub fn is_signalled(message: &str, signal: &str) -> bool {
     let signal = signal.trim();
     !signal.is_empty() && open_lines(message).any(|line| line == signal || plain(line) == signal)
@@ -115,8 +108,8 @@ pub fn is_signalled(message: &str, signal: &str) -> bool {
 
 /// Judges a finished turn: tracker → complete → blocked → checks → stuck → exhausted → next.
 ///
-/// A claim of being complete holds only when the checks are green: otherwise their output is
-/// the feedback of the next turn, and the claim is judged again after it.
+/// The agent's claim to be complete counts only if all checks pass. Otherwise the next turn gets their
+/// output as feedback, and the claim is judged again after it.
 pub fn judge(
     rules: &LoopRules,
     turns: u32,
@@ -139,9 +132,13 @@ pub fn judge(
         return Verdict::End(Outcome::new(FinalStatus::Blocked, EndReason::Stuck).because(why));
     }
     if rules.max_iterations > 0 && turns >= rules.max_iterations {
-        let spent = if turns == 1 { "1 turn spent".to_owned() } else { format!("{turns} turns spent") };
+        let spent = if turns == 1 {
+            "used the only iteration".to_owned()
+        } else {
+            format!("used all {turns} iterations")
+        };
         let why = match &feedback {
-            Some(_) => format!("{spent}, and checks still fail: {}", names_of_red(checks)),
+            Some(_) => format!("{spent}, checks still failing: {}", names_of_red(checks)),
             None => spent,
         };
         return Verdict::End(Outcome::new(FinalStatus::Exhausted, EndReason::MaxIterations).because(why));
@@ -149,7 +146,7 @@ pub fn judge(
     Verdict::Next { feedback }
 }
 
-/// The checks that failed, by name.
+/// Joins the names of the failed checks.
 fn names_of_red(checks: &[CheckResult]) -> String {
     let red: Vec<&str> = checks.iter().filter(|c| !c.passed).map(|c| c.name.as_str()).collect();
     red.join(", ")
@@ -160,7 +157,7 @@ fn blocked(reason: &str) -> Outcome {
     Outcome::new(FinalStatus::Blocked, EndReason::BlockedMarker).because(why)
 }
 
-/// What the failed checks say, for the next prompt.
+/// Writes the output of the failed checks for the next prompt.
 pub fn feedback(checks: &[CheckResult], claimed: bool) -> Option<String> {
     let mut failed = checks.iter().filter(|check| !check.passed).peekable();
     failed.peek()?;
@@ -282,7 +279,7 @@ mod tests {
         let verdict = judge(&rules(), 3, 0, &seen(true, None), &[check(false)]);
         let Verdict::End(outcome) = verdict else { panic!("it goes on") };
         assert_eq!((outcome.status, outcome.reason), (FinalStatus::Exhausted, EndReason::MaxIterations));
-        assert_eq!(outcome.detail.as_deref(), Some("3 turns spent, and checks still fail: test"));
+        assert_eq!(outcome.detail.as_deref(), Some("used all 3 iterations, checks still failing: test"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! How many entities each provider brought.
+//! Counts the entities of each provider.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,18 +6,14 @@ use std::fmt;
 use super::Registry;
 use crate::entity::{EntityKind, Provider};
 
-/// What one provider brought, hidden ones included.
+/// The number of entities that one provider supplied, hidden ones included.
 ///
-/// Reads `12 from claude (5 skills, 7 agents)`.
+/// Displays as `12 from claude (5 skills, 7 agents)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProviderCounts {
-    /// Who brought them.
     pub provider: Provider,
-    /// How many commands.
     pub commands: usize,
-    /// How many skills.
     pub skills: usize,
-    /// How many agents.
     pub agents: usize,
 }
 
@@ -26,12 +22,12 @@ impl ProviderCounts {
         ProviderCounts { provider, commands: 0, skills: 0, agents: 0 }
     }
 
-    /// How many of all kinds.
+    /// Returns the number of entities of all kinds.
     pub fn total(&self) -> usize {
         EntityKind::ALL.into_iter().map(|kind| self.of(kind)).sum()
     }
 
-    /// How many of one kind.
+    /// Returns the number of entities of one kind.
     pub fn of(&self, kind: EntityKind) -> usize {
         match kind {
             EntityKind::Command => self.commands,
@@ -50,7 +46,7 @@ impl ProviderCounts {
 }
 
 impl Registry {
-    /// What each provider brought, in their order; those that brought nothing are left out.
+    /// Counts the entities of each provider, in provider order. Omits providers without any.
     pub fn counts(&self) -> Vec<ProviderCounts> {
         let mut counts = BTreeMap::new();
         for entity in self.all() {

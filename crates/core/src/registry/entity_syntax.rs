@@ -1,25 +1,24 @@
-//! What a provider's format understands besides plain text.
+//! The syntax that a provider's format allows in an entity's text.
 //!
-//! Reading it is [`template`](super::template)'s.
+//! [`template`](super::template) reads the text.
 
 use crate::entity::{Entity, EntityKind, Provider};
 
-/// What the text of an entity may hold.
+/// The syntax of one entity's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct EntitySyntax {
     pub(super) slots: ArgumentSlots,
     pub(super) shell: ShellSyntax,
     pub(super) files: Files,
-    /// Whether the last numbered word takes all that remain.
+    /// True if the last numbered slot takes all remaining words.
     pub(super) last_takes_rest: bool,
-    /// Whether `${CLAUDE_PLUGIN_ROOT}` means something.
+    /// True if `${CLAUDE_PLUGIN_ROOT}` has a meaning.
     pub(super) has_root: bool,
 }
 
-/// How the places of arguments are written.
+/// The notation for argument slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ArgumentSlots {
-    /// There are none.
     None,
     /// `{{args}}`.
     Braces,
@@ -29,12 +28,11 @@ pub(super) enum ArgumentSlots {
     FromZero,
 }
 
-/// How a shell command is written whose output is to stand there.
+/// The notation for a shell command that its output replaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ShellSyntax {
-    /// There is no way.
     None,
-    /// ``!`command` ``, where a word could begin.
+    /// ``!`command` ``, where a word could start.
     Backticks,
     /// ``!`command` ``, anywhere.
     BackticksAnywhere,
@@ -42,10 +40,9 @@ pub(super) enum ShellSyntax {
     Braces,
 }
 
-/// How a file is mentioned whose content is to stand there.
+/// The notation for a file that its content replaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Files {
-    /// There is no way.
     None,
     /// `@path`.
     Bare,
@@ -57,7 +54,8 @@ impl EntitySyntax {
     pub(super) fn of(entity: &Entity) -> EntitySyntax {
         let has_root = entity.source.plugin.is_some();
         if entity.kind == EntityKind::Agent {
-            // A system prompt: the arguments are the user's message, and it may speak of `$1`.
+            // An agent's text is a system prompt. The arguments are the user's message, so `$1` is plain
+            // text here.
             let (slots, shell, files) = (ArgumentSlots::None, ShellSyntax::None, Files::None);
             return EntitySyntax { slots, shell, files, last_takes_rest: false, has_root };
         }
@@ -78,7 +76,7 @@ impl EntitySyntax {
         }
     }
 
-    /// The same within a command or a path, where only arguments are looked for.
+    /// Returns the syntax inside a command or a path, where only argument slots count.
     pub(super) fn within(self) -> EntitySyntax {
         EntitySyntax { shell: ShellSyntax::None, files: Files::None, ..self }
     }

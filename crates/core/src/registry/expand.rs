@@ -1,13 +1,14 @@
 //! Puts arguments into an entity's text.
 //!
-//! One pass: what arguments contain is never looked at again, and all else stays byte for byte.
-//! Running the commands and reading the files that a text asks for is the runtime's.
+//! Works in one pass: it never reads the content of arguments for slots, and keeps all other text byte for
+//! byte. The runtime runs the commands and reads the files that a text asks for.
 //!
-//! `$ARGUMENTS` is the arguments as they were given, `$1` (Claude: `$0`) a word of them; Gemini
-//! writes `{{args}}`. A backslash or another `$` before a mark protects it, and both stay (Claude: the
-//! backslash goes; and a place without an argument stays). A longer
-//! word (`$ARGUMENTSX`, `$HOME`) and a price (`$1.50`, `$100`) are just text. Where a text has no
-//! place for arguments they follow at its end.
+//! - `$ARGUMENTS` is all arguments, unchanged. `$1` is one word of them; Claude counts from `$0`. Gemini
+//!   writes `{{args}}`.
+//! - A backslash or another `$` before a slot escapes it, and both stay in the text. For Claude the
+//!   backslash is removed, and a slot without an argument stays as written.
+//! - A longer word (`$ARGUMENTSX`, `$HOME`) and a price (`$1.50`, `$100`) are plain text.
+//! - If a text has no slot, the arguments follow at its end.
 
 use super::entity_syntax::EntitySyntax;
 use super::shell::Quotes;
@@ -15,39 +16,36 @@ use super::template::{EntityTextPart, Marks, TextSlot, parse};
 use super::words::split;
 use crate::entity::{Entity, EntityKind, Provider};
 
-/// An entity's text with the arguments in it.
+/// An entity's text with the arguments put in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expanded {
-    /// Its pieces, in order.
     pub pieces: Vec<Piece>,
 }
 
 /// A piece of a text.
 ///
-/// Commands and files are those that the entity's own text asks for, never those that its arguments
-/// speak of.
+/// Commands and files come only from the entity's own text, never from its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece {
-    /// Plain text.
     Text(String),
-    /// A shell command whose output belongs here.
+    /// A shell command that its output replaces.
     Shell {
-        /// The command, for a shell; arguments in it are quoted.
+        /// The command for a shell, with arguments quoted.
         command: String,
-        /// How it stands in the text.
+        /// The notation in the text.
         written: String,
     },
-    /// A file whose content belongs here, if there is such a file.
+    /// A file that its content replaces, if the file exists.
     File {
-        /// Its path as it was written; nothing is known about where it leads.
+        /// The path as written. It may lead anywhere.
         path: String,
-        /// How it stands in the text.
+        /// The notation in the text.
         written: String,
     },
 }
 
 impl Piece {
-    /// How it stands in the text.
+    /// Returns the piece as written in the text.
     pub fn written(&self) -> &str {
         match self {
             Piece::Text(text) => text,
@@ -57,8 +55,8 @@ impl Piece {
 }
 
 impl Expanded {
-    /// The whole text, with commands and files as they are written. It must not be read for them
-    /// again: the arguments in it may look like some.
+    /// Returns the whole text, with commands and files as written. Do not search it for them again:
+    /// arguments in it may look like commands or files.
     pub fn text(&self) -> String {
         self.pieces.iter().map(Piece::written).collect()
     }
@@ -74,8 +72,8 @@ impl Expanded {
 
 /// Puts arguments into an entity's text.
 ///
-/// An agent's text is a system prompt and the arguments are the user's message: only the plugin's
-/// folder is put into it.
+/// An agent's text is a system prompt, and the arguments are the user's message. So only the plugin's folder
+/// is put into it.
 pub fn expand(entity: &Entity, args: &str) -> Expanded {
     let dialect = EntitySyntax::of(entity);
     let parts = parse(&entity.prompt, dialect);
@@ -99,7 +97,7 @@ pub fn expand(entity: &Entity, args: &str) -> Expanded {
     expanded
 }
 
-/// The highest number of a word in a text.
+/// Returns the highest number of a slot in a text.
 fn highest(parts: &[EntityTextPart<'_>]) -> Option<usize> {
     let number = |part: &EntityTextPart<'_>| match part {
         EntityTextPart::Slot(TextSlot::Word(number), _) => Some(*number),
@@ -109,7 +107,7 @@ fn highest(parts: &[EntityTextPart<'_>]) -> Option<usize> {
     parts.iter().filter_map(number).max()
 }
 
-/// Arguments that a text has no place for follow it after a blank line.
+/// Adds arguments after a blank line, for a text without a slot.
 fn append(args: &str, expanded: &mut Expanded) {
     let last = expanded.pieces.last().map(Piece::written);
     let gap = match last {
@@ -121,20 +119,20 @@ fn append(args: &str, expanded: &mut Expanded) {
     expanded.push_text(&format!("{gap}ARGUMENTS: {args}"));
 }
 
-/// What goes into a text.
+/// The values for the slots of a text, and the rules for filling them.
 struct Filling<'a> {
     args: &'a str,
     words: Vec<String>,
-    /// The word that takes all that remain, too.
+    /// The slot that also takes all remaining words.
     rest_from: Option<usize>,
     root: &'a str,
-    /// What stands for no arguments.
+    /// The text in place of empty arguments.
     nothing: &'static str,
-    /// Whether a place without an argument stays as it is written.
+    /// True if a slot without an argument stays as written.
     keeps_empty: bool,
-    /// Whether all arguments are one word of a command.
+    /// True if all arguments form one word of a command.
     shell_takes_one: bool,
-    /// Whether the text had a place for arguments.
+    /// True once a slot has taken arguments.
     is_used: bool,
 }
 
@@ -146,7 +144,7 @@ impl Filling<'_> {
                 self.is_used = true;
                 expanded.push_text(self.nothing);
             }
-            // Claude Code leaves a place alone that there is no argument for.
+            // Claude Code leaves a slot without an argument unchanged.
             EntityTextPart::Slot(TextSlot::Word(number), written)
                 if self.keeps_empty && *number >= self.words.len() =>
             {
@@ -179,7 +177,7 @@ impl Filling<'_> {
         expanded.pieces.push(Piece::File { path, written });
     }
 
-    /// What goes into a slot, as text.
+    /// Returns the value of a slot as plain text.
     fn plain(&mut self, slot: TextSlot) -> String {
         if slot == TextSlot::Root {
             return self.root.to_owned();
@@ -191,7 +189,7 @@ impl Filling<'_> {
         }
     }
 
-    /// What goes into a slot, word by word.
+    /// Returns the value of a slot as separate words.
     fn words_of(&self, slot: TextSlot) -> Vec<&str> {
         let all = || self.words.iter().map(String::as_str);
         match slot {
@@ -204,7 +202,7 @@ impl Filling<'_> {
         }
     }
 
-    /// A command with what goes into it in quotes.
+    /// Returns a command with quoted values in its slots.
     fn command(&mut self, inner: &[EntityTextPart<'_>]) -> String {
         let mut quotes = Quotes::new();
         let mut command = String::new();
@@ -225,7 +223,7 @@ impl Filling<'_> {
     }
 
     fn quoted(&mut self, slot: TextSlot, quotes: &mut Quotes) -> Option<String> {
-        // `awk '{print $1}'` means awk's own word, and would otherwise take an argument for a program.
+        // In `awk '{print $1}'`, `$1` belongs to awk. An argument in its place would become program code.
         if matches!(slot, TextSlot::Word(_)) && quotes.is_verbatim() {
             return None;
         }

@@ -1,6 +1,6 @@
-//! What to type after a name, and what was typed so far.
+//! Hints about the arguments of a command, and the parser for a line that a person is typing.
 //!
-//! Pure text; showing it is left to the interfaces.
+//! Pure text. The interfaces display it.
 
 use std::borrow::Cow;
 
@@ -10,19 +10,19 @@ use super::Registry;
 use super::known::fold;
 use crate::entity::EntityKind;
 
-/// How many columns a row of suggestions has for a hint.
+/// The width of the hint column in a list of suggestions.
 pub const SUGGESTION_COLUMNS: usize = 23;
 
-/// What to type after a name.
+/// A hint about the arguments that follow a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hint<'r> {
-    /// The hint; empty where nothing is to be typed.
+    /// The hint; empty if the command takes no arguments.
     pub text: &'r str,
-    /// What the entity is that says so; `None` where only Windlass knows.
+    /// The kind of the entity that has the hint; `None` if the hint is built in.
     pub kind: Option<EntityKind>,
 }
 
-/// Names and what follows them, where no entity says so itself.
+/// Hints for names without an entity.
 const BUILTIN: &[(&str, &str)] = &[
     ("commit", "[message] | --amend"),
     ("research-codebase", "<question or topic>"),
@@ -60,8 +60,8 @@ const BUILTIN: &[(&str, &str)] = &[
     ("completions", "<shell>"),
 ];
 
-/// What to type after a name (a slash before it is ignored): as its command, skill or agent says,
-/// else as Windlass knows.
+/// Returns the hint for a name, with or without a slash before it. Prefers the entity's own hint to a
+/// built-in one.
 pub fn hint<'r>(registry: &'r Registry, name: &str) -> Option<Hint<'r>> {
     let name = name.strip_prefix('/').unwrap_or(name);
     let own = registry.find(name).into_iter().find_map(|entity| {
@@ -75,7 +75,7 @@ fn builtin(name: &str) -> Option<&'static str> {
     BUILTIN.iter().find(|(known, _)| *known == name).map(|(_, hint)| *hint)
 }
 
-/// A text in at most so many columns of a terminal; what is cut off is an `…` in the last of them.
+/// Shortens a text to a number of terminal columns. A shortened text ends with `…`.
 pub fn truncate(text: &str, columns: usize) -> Cow<'_, str> {
     if text.width() <= columns {
         return Cow::Borrowed(text);
@@ -88,7 +88,7 @@ pub fn truncate(text: &str, columns: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}…", text.get(..cut).unwrap_or_default()))
 }
 
-/// Where a text can be cut without tearing apart what is seen as one character.
+/// Returns the positions where a text can be cut without splitting a visible character.
 fn cuts(text: &str) -> impl Iterator<Item = usize> {
     let mut before = None;
     let mut flags = 0;
@@ -109,30 +109,30 @@ fn is_skin_tone(c: char) -> bool {
     ('\u{1f3fb}'..='\u{1f3ff}').contains(&c)
 }
 
-/// Two of them are a flag.
+/// Returns true for regional indicators. Two of them make a flag.
 fn is_flag_letter(c: char) -> bool {
     ('\u{1f1e6}'..='\u{1f1ff}').contains(&c)
 }
 
-/// What was typed so far.
+/// A command line that a person is typing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TypedInput<'i> {
-    /// The name after the slash; empty where there is no slash.
+    /// The name after the slash; empty without a slash.
     pub name: &'i str,
-    /// Whether the name has ended, and arguments have begun.
+    /// True if the name is complete and arguments may follow.
     pub has_args: bool,
-    /// The arguments as they were typed.
+    /// The arguments as typed.
     pub args: &'i str,
 }
 
-/// Takes `/name args` apart; a name ends at any white space, a line break included.
+/// Splits `/name args`. The name ends at any white space, line breaks included.
 pub fn parse_input(input: &str) -> TypedInput<'_> {
     let Some(rest) = input.strip_prefix('/') else {
         return TypedInput { name: "", has_args: false, args: "" };
     };
     match rest.split_once(char::is_whitespace) {
         None => TypedInput { name: rest, has_args: false, args: "" },
-        // A line break of two characters is one break.
+        // `\r\n` is one line break.
         Some((name, args)) if rest.get(name.len()..).is_some_and(|rest| rest.starts_with("\r\n")) => {
             TypedInput { name, has_args: true, args: args.strip_prefix('\n').unwrap_or(args) }
         }

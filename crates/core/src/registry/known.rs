@@ -1,6 +1,6 @@
-//! All entities that are known, and which of them a name means.
+//! All known entities, and the entity that a name refers to.
 //!
-//! Finding near names is [`search`](super::search)'s and [`miss`](super::miss)'.
+//! [`search`](super::search) and [`unknown_name`](super::unknown_name) find similar names.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -8,30 +8,31 @@ use std::collections::{HashMap, HashSet};
 
 use crate::entity::{Entity, EntityKind, Level, Provider};
 
-/// All entities that are known.
+/// All known entities.
 ///
-/// Of two with one name the nearer wins: by level, then by how few folders above the work it lies,
-/// then by provider, then by path. Kinds have names of their own. An alias means the entity that
-/// has it, where no other has it as a name; it reaches even an entity whose name is hidden by
-/// another, for it is all that tells the two apart.
+/// If two entities share a name, the nearer one wins: by level, then by the number of folders above the
+/// working folder, then by provider, then by path. Each kind has its own namespace.
+///
+/// A name takes precedence over an alias. An alias also reaches an entity whose name is hidden, because
+/// nothing else distinguishes the two.
 #[derive(Debug, Clone, Default)]
 pub struct Registry {
-    /// By kind and name; the entities of one name stand together, the winner first.
+    /// Sorted by kind and name. Entities of the same name are adjacent, the winner first.
     rows: Vec<NamedEntity>,
-    /// Where each winner stands in `rows`.
+    /// The positions of the winners in `rows`.
     winners: Vec<usize>,
     names: NameIndex,
     aliases: NameIndex,
 }
 
-/// An entity with its name as it is compared.
+/// An entity and its name in comparable form.
 #[derive(Debug, Clone)]
 pub(super) struct NamedEntity {
     pub(super) folded: Box<str>,
     pub(super) entity: Entity,
 }
 
-/// Which row each name means.
+/// A map from each name to its row.
 #[derive(Debug, Clone, Default)]
 struct NameIndex {
     commands: HashMap<Box<str>, usize>,
@@ -58,7 +59,7 @@ impl NameIndex {
 }
 
 impl Registry {
-    /// Takes what was found, in any order; what was found twice in one place counts once.
+    /// Creates a registry from entities in any order. Entities found twice at the same place count once.
     pub fn new(entities: Vec<Entity>) -> Registry {
         let row = |entity: Entity| NamedEntity { folded: fold(&entity.name).into(), entity };
         let mut rows: Vec<NamedEntity> = entities.into_iter().map(row).collect();
@@ -96,7 +97,7 @@ impl Registry {
         }
     }
 
-    /// What a name means, without regard to case; a name before an alias.
+    /// Returns the entity that a name refers to. Ignores case, and prefers a name to an alias.
     pub fn get(&self, kind: EntityKind, name: &str) -> Option<&Entity> {
         let folded = fold(name);
         let meant = |names: &NameIndex| names.of(kind).get(folded.as_ref()).copied();
@@ -104,7 +105,7 @@ impl Registry {
         self.row(at).map(|row| &row.entity)
     }
 
-    /// Everything that is called so, whatever it is: those of that name first, then by alias.
+    /// Returns the entities of every kind with this name: first by name, then by alias.
     pub fn find(&self, name: &str) -> Vec<&Entity> {
         let mut found: Vec<&Entity> =
             EntityKind::ALL.into_iter().filter_map(|kind| self.get(kind, name)).collect();
@@ -112,7 +113,7 @@ impl Registry {
         found
     }
 
-    /// The entities that names mean, by kind and name.
+    /// Returns the entities that are not hidden, by kind and name.
     pub fn winners(&self, kind: Option<EntityKind>) -> impl Iterator<Item = &Entity> {
         self.winning_rows(kind).map(|row| &row.entity)
     }
@@ -122,13 +123,13 @@ impl Registry {
         self.winners.iter().filter_map(|at| self.row(*at)).filter(wanted)
     }
 
-    /// Every entity, by kind and name; of one name the winner first, then what it hides in the order
-    /// in which it would win.
+    /// Returns every entity, by kind and name. For each name the winner comes first, then the entities that
+    /// it hides in order of precedence.
     pub fn all(&self) -> impl Iterator<Item = &Entity> {
         self.rows.iter().map(|row| &row.entity)
     }
 
-    /// What an entity hides, in the order in which it would win; nothing, if it is hidden itself.
+    /// Returns the entities that this entity hides, in order of precedence. A hidden entity hides none.
     pub fn shadows(&self, entity: &Entity) -> Vec<&Entity> {
         let mut namesakes = self.namesakes(entity);
         match namesakes.next() {
@@ -137,12 +138,12 @@ impl Registry {
         }
     }
 
-    /// What hides an entity.
+    /// Returns the entity that hides this one.
     pub fn shadowed_by(&self, entity: &Entity) -> Option<&Entity> {
         self.namesakes(entity).next().filter(|winner| !is_same(winner, entity))
     }
 
-    /// The entities of one name, the winner first.
+    /// Returns the entities with the same name, the winner first.
     fn namesakes(&self, entity: &Entity) -> impl Iterator<Item = &Entity> {
         let folded = fold(&entity.name).into_owned();
         let kind = entity.kind;
@@ -156,8 +157,8 @@ impl Registry {
     }
 }
 
-/// A name as it is compared: letter by letter in lower case, so that it does not depend on where in
-/// a word a letter stands.
+/// Returns a name in comparable form. Lowercases letter by letter, so the result does not depend on a
+/// letter's position in the word.
 pub(super) fn fold(name: &str) -> Cow<'_, str> {
     if name.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase()) {
         return Cow::Borrowed(name);
@@ -170,7 +171,7 @@ fn order(a: &NamedEntity, b: &NamedEntity) -> Ordering {
         .cmp(&(b.entity.kind, &b.folded))
         .then_with(|| precedence(&a.entity).cmp(&precedence(&b.entity)))
         .then_with(|| a.entity.name.cmp(&b.entity.name))
-        // Two readings of one file: only what they say can tell them apart.
+        // The same file may be read twice. Then only the content differs.
         .then_with(|| in_full(&a.entity).cmp(&in_full(&b.entity)))
 }
 
@@ -193,7 +194,7 @@ fn identity(entity: &Entity) -> (EntityKind, &str, &str, u32) {
     (entity.kind, &entity.name, &entity.source.path, entity.source.line)
 }
 
-/// One file reached in two ways (the home folder as the project, say) is one entity.
+/// Removes entities that were reached twice, for example if the home folder is also the project.
 fn drop_repeated(rows: &mut Vec<NamedEntity>) {
     let mut seen = HashSet::new();
     let is_new: Vec<bool> = rows.iter().map(|row| seen.insert(identity(&row.entity))).collect();

@@ -1,36 +1,34 @@
-//! What an entity's limits are to a session, as rules.
+//! Translates the limits of an entity into rules for a session.
 //!
-//! Reading the limits is `forms::entity`'s, holding a call against them
-//! [`permission`](crate::hook::permission)'s.
+//! `forms::entity` reads the limits. [`permission`](crate::hook::permission) checks calls against them.
 
 use super::tools::{self, Named};
 use crate::entity::{Entity, EntityRole, EntityTool, Provider, ToolEffect, ToolRule};
 use crate::hook::ToolName;
 use crate::hook::permission::LimitRule;
 
-/// The limits of an entity. A call must pass all of them.
+/// The limits of an entity. A call must satisfy all of them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EntityLimits {
-    /// Only these may be used.
+    /// If set, only these tools are allowed.
     pub only: Option<Vec<String>>,
-    /// May not be used.
+    /// Tools that are forbidden.
     pub deny: Vec<String>,
-    /// A person, or the policy, decides.
+    /// Tools that a person or the policy decides on.
     pub ask: Vec<String>,
-    /// Rules with exceptions, in order: the last one that matches a call counts.
+    /// Rules with exceptions, in order: the last matching rule applies.
     pub ordered: Vec<LimitRule>,
-    /// The tools it lists that the driver does not have.
+    /// Listed tools that the driver does not have.
     pub missing: Vec<String>,
-    /// The patterns it lists that the driver cannot keep to.
+    /// Listed patterns that the driver cannot enforce.
     pub wider: Vec<String>,
 }
 
-/// The tools that a driver brings.
+/// The tools of a driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DriverTools<'a> {
-    /// The tools that it has.
     pub has: &'a [ToolName],
-    /// Whether it asks about each call, so that Windlass can hold it to a pattern.
+    /// True if the driver asks about each call, so that Windlass can enforce a pattern.
     pub keeps_patterns: bool,
 }
 
@@ -40,19 +38,19 @@ impl DriverTools<'static> {
 }
 
 impl DriverTools<'_> {
-    /// How rules show one of our tools, if the driver has it.
+    /// Returns the spelling of a tool in rules, if the driver has the tool.
     fn spelling(self, name: &'static str) -> Option<&'static str> {
         let has = tools::kind(name).is_some_and(|kind| self.has.contains(&kind));
         has.then(|| tools::spelling(name))
     }
 }
 
-/// The limits that an entity has of its own, for a driver.
+/// Returns an entity's own limits for a driver.
 pub fn limits(entity: &Entity, driver: DriverTools<'_>) -> EntityLimits {
     of(entity.tools.as_deref(), &entity.limits, entity.source.provider, driver)
 }
 
-/// The limits of an agent that an entity is done by.
+/// Returns the limits of an agent that an entity runs as.
 pub fn limits_of_role(role: &EntityRole, driver: DriverTools<'_>) -> EntityLimits {
     of(role.tools.as_deref(), &role.limits, role.provider, driver)
 }
@@ -76,14 +74,14 @@ fn of(
             _ if is_contested || name == EXTERNAL => limits.ordered.push(rule.clone()),
             ToolEffect::Deny => push(&mut limits.deny, rule.rule.clone()),
             ToolEffect::Ask => push(&mut limits.ask, rule.rule.clone()),
-            // What is not forbidden is left to the rules of the run.
+            // The rules of the run decide on tools that the entity does not forbid.
             ToolEffect::Allow => {}
         }
     }
     limits
 }
 
-/// The rule about files outside of the workspace, whichever tool reaches for them.
+/// The name in rules about files outside the workspace, for any tool.
 pub const EXTERNAL: &str = "external_directory";
 
 impl EntityLimits {
@@ -101,7 +99,7 @@ impl EntityLimits {
                 Named::These(names) => {
                     let on: Vec<&str> = names.iter().filter_map(|name| driver.spelling(name)).collect();
                     let Ok(pattern) = pattern else {
-                        // Rather no tool than one without the limits that were meant.
+                        // A broken pattern removes the tool. Allowing it without its limit would be worse.
                         self.missing.push(written.clone());
                         continue;
                     };
@@ -111,7 +109,7 @@ impl EntityLimits {
                     for name in on {
                         match pattern {
                             None => push(&mut only, name.to_owned()),
-                            // Gemini means everything that begins so.
+                            // For Gemini, a pattern is a prefix.
                             Some(pattern)
                                 if driver.keeps_patterns
                                     && provider == Provider::Gemini
@@ -135,14 +133,15 @@ impl EntityLimits {
     }
 }
 
-/// Whether a session with an entity may change files of the workspace. A shell may, whatever it is for.
+/// Returns true if a session with an entity may change files of the workspace. Any access to the shell
+/// counts.
 pub fn may_change_files(entity: &Entity) -> bool {
     let roles = entity.roles.iter().map(|role| limits_of_role(role, DriverTools::ALL));
     roles.chain([limits(entity, DriverTools::ALL)]).all(|limits| let_change_files(&limits))
 }
 
 fn let_change_files(EntityLimits { only, deny, .. }: &EntityLimits) -> bool {
-    // What forbids to edit also forbids to edit notebooks.
+    // A rule that forbids `edit` also forbids editing notebooks.
     ["edit", "write", "bash"].into_iter().any(|name| {
         let is_it = |rule: &String| {
             let tool = rule.split('(').next().unwrap_or(rule);
@@ -153,7 +152,7 @@ fn let_change_files(EntityLimits { only, deny, .. }: &EntityLimits) -> bool {
     })
 }
 
-/// The rules in the names of a driver, each with its name alone.
+/// Translates rules into the driver's tool names. Returns each rule with its tool name.
 fn in_names(rules: &[ToolRule], driver: DriverTools<'_>) -> Vec<(String, LimitRule)> {
     let mut all = Vec::new();
     for rule in rules {

@@ -1,7 +1,9 @@
-//! Every entity that was found, by name: which of two wins, what a name means, what to type
-//! after it, and what its text says once the arguments are in it.
+//! Every entity that was found, by name.
 //!
-//! Pure: entities come in as values, in any order, and the answers do not depend on it.
+//! Decides which of two entities wins, finds the entity for a name, gives hints about its arguments, and
+//! puts arguments into its text.
+//!
+//! Pure: entities come in as values. Their order does not affect the result.
 
 mod counts;
 mod entity_syntax;

@@ -1,51 +1,47 @@
-//! Where entities lie: one row a folder (or file) of a provider, in the words of its own CLI.
+//! The places of entities: one row for each folder or file that a provider's CLI reads.
 //!
-//! A table and nothing else. Walking it is `peers::files`', reading what lies there
-//! `forms::entity`'s.
+//! Only a table. `peers::files` walks the places, and `forms::entity` reads the files.
 
 use crate::entity::{EntityKind, Provider};
 
-/// One place.
+/// A folder or file that may contain entities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EntityPlace {
-    /// Whose format lies there.
+    /// The provider whose format the files have.
     pub provider: Provider,
-    /// What lies there; `None` where the documents themselves say.
+    /// The kind of the entities; `None` if the documents state it.
     pub kind: Option<EntityKind>,
-    /// What the path starts from.
     pub base: Base,
-    /// The folder below it; the file itself for [`PlaceShape::Document`].
+    /// The folder below the base, or the file itself for [`PlaceShape::Document`].
     pub path: &'static str,
-    /// What is looked for in it.
     pub shape: PlaceShape,
 }
 
-/// What a place starts from.
+/// The folder that a place's path is relative to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Base {
-    /// The project.
     Project,
-    /// The user's home.
+    /// The user's home folder.
     Home,
     /// `$XDG_CONFIG_HOME`.
     Config,
-    /// The folder of a plugin.
+    /// A plugin's folder.
     Plugin,
 }
 
-/// What is looked for in a place.
+/// The layout of the files in a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlaceShape {
-    /// Files with one of these endings (the longest that fits is left off the name), in this folder
-    /// alone.
+    /// Files with one of these suffixes, in this folder only. The name omits the longest matching suffix.
     Files(&'static [&'static str]),
-    /// The same in folders below it too, whose names are part of the name, joined by this.
+    /// The same, including subfolders. Their names become part of the entity's name, joined by the second
+    /// value.
     Tree(&'static [&'static str], &'static str),
     /// `NAME/SKILL.md`.
     Skills,
-    /// The same in folders below it too, whose names do not count.
+    /// The same, including subfolders. Their names are ignored.
     SkillTree,
-    /// One file that holds several.
+    /// One file with several entities.
     Document,
 }
 
@@ -70,7 +66,7 @@ use Base::{Config, Home, Plugin, Project};
 use EntityKind::{Agent, Command, Skill};
 use Provider::{Atomic, Claude, Codex, Copilot, Gemini, Opencode, Shared, Windlass};
 
-/// Every place there is, grouped by provider.
+/// All places, grouped by provider.
 pub const PLACES: &[EntityPlace] = &[
     row(Windlass, Command, Project, ".windlass/commands", PlaceShape::Files(MD)),
     row(Windlass, Skill, Project, ".windlass/skills", PlaceShape::Skills),

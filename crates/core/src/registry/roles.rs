@@ -1,27 +1,27 @@
-//! The agents that commands and skills are done by: whose limits hold besides their own.
+//! The agents that commands and skills run as. Their limits apply in addition to the entity's own.
 //!
-//! Reading which agent a file names is `forms::entity`'s. Here it is found among all that were read, or
-//! among those that come with its CLI.
+//! `forms::entity` reads the agent's name from the file. This module finds that agent among all entities, or
+//! among the agents built into the CLI.
 
 use super::Registry;
 use crate::entity::{Entity, EntityKind, EntityRole, EntityTool, Provider, ToolEffect, ToolRule};
 
-/// What documents say of an agent that comes with its CLI; `None` where that cannot be understood.
+/// A function that returns the limits that documents set for a built-in agent; `None` if it cannot read
+/// them.
 pub type BuiltinAgentLimits<'a> = dyn Fn(Provider, &str) -> Option<Vec<ToolRule>> + 'a;
 
 /// A command or skill whose agent cannot be used.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RoleError {
-    /// It.
     pub entity: Entity,
-    /// The agent it names.
+    /// The agent that the entity names.
     pub agent: String,
-    /// The nearest name there is.
+    /// The most similar agent name.
     pub near: Option<String>,
 }
 
-/// Gives every command and skill the limits of its agents. What names an agent that is not there is taken
-/// out: nobody knows its limits.
+/// Gives every command and skill the limits of its agents. Removes an entity whose agent does not exist,
+/// because its limits are unknown.
 pub fn cast(entities: &mut Vec<Entity>, said: &BuiltinAgentLimits<'_>) -> Vec<RoleError> {
     let needs = |entity: &Entity| entity.kind != EntityKind::Agent && !names(entity).is_empty();
     if !entities.iter().any(needs) {
@@ -55,7 +55,7 @@ impl EntityRole {
     }
 }
 
-/// The agents that it is done by. What OpenCode has and names none is done by `build`.
+/// Returns the agents that an entity runs as. For OpenCode the default is `build`.
 fn names(entity: &Entity) -> Vec<String> {
     let is_default = entity.agents.is_empty()
         && entity.kind != EntityKind::Agent
@@ -63,7 +63,7 @@ fn names(entity: &Entity) -> Vec<String> {
     if is_default { vec!["build".to_owned()] } else { entity.agents.clone() }
 }
 
-/// The agents that were read.
+/// All agents that were found.
 struct KnownAgents {
     all: Registry,
     by_provider: Vec<(Provider, Registry)>,
@@ -82,7 +82,8 @@ impl KnownAgents {
         KnownAgents { by_provider: by_provider.collect(), all: of(&|_| true) }
     }
 
-    /// The agent of that name of the same CLI, else one that comes with it, else anybody's.
+    /// Finds an agent by name: first one of the same provider, then one built into its CLI, then one of any
+    /// provider.
     fn role(&self, entity: &Entity, name: &str, said: &BuiltinAgentLimits<'_>) -> Option<EntityRole> {
         let provider = entity.source.provider;
         let plugin = entity.source.plugin.as_ref().map(|plugin| format!("{}:{name}", plugin.name));
@@ -116,7 +117,7 @@ fn of_file(agent: &Entity) -> EntityRole {
     }
 }
 
-/// An agent that comes with a CLI: what of its limits can be held here.
+/// Returns an agent that is built into a CLI, with the limits that Windlass can enforce.
 pub fn builtin(provider: Provider, name: &str) -> Option<EntityRole> {
     use ToolEffect::{Allow, Deny};
     let rule = |tool: &str, pattern: Option<&str>, effect| ToolRule {

@@ -1,4 +1,4 @@
-//! Finding entities by a part of their name, for completion.
+//! Finds entities by part of their name, for completion.
 
 use std::cmp::Reverse;
 
@@ -9,7 +9,7 @@ use super::Registry;
 use super::known::{NamedEntity, fold};
 use crate::entity::{Entity, EntityKind};
 
-/// How well a name fits, the best first.
+/// The quality of a match, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum NameFit {
     Exact,
@@ -20,9 +20,9 @@ enum NameFit {
 }
 
 impl Registry {
-    /// The entities that names mean whose name or alias fits a query: those that are it, then those
-    /// that begin with it, then those that have its letters in order. What fits equally well is in
-    /// the order of names. An empty query fits everything.
+    /// Finds the entities whose name or alias matches a query. Exact matches come first, then names that
+    /// start with the query, then names that contain its letters in order. Equal matches are sorted by name.
+    /// An empty query matches everything. Hidden entities are not searched.
     pub fn search(&self, kind: Option<EntityKind>, query: &str, limit: usize) -> Vec<&Entity> {
         let mut query = SearchQuery::new(query);
         let mut fitting: Vec<(NameFit, &NamedEntity)> =
@@ -45,12 +45,12 @@ struct SearchQuery {
 impl SearchQuery {
     fn new(query: &str) -> SearchQuery {
         let folded = fold(query.trim()).into_owned();
-        // Both sides are folded already, so the matcher need not.
+        // Both sides are already in lower case.
         let letters = Pattern::new(&folded, CaseMatching::Respect, Normalization::Never, AtomKind::Fuzzy);
         SearchQuery { folded, letters, matcher: Matcher::new(Config::DEFAULT), chars: Vec::new() }
     }
 
-    /// How well the best name of an entity fits, if any does.
+    /// Returns the best match among an entity's name and aliases.
     fn fit(&mut self, row: &NamedEntity) -> Option<NameFit> {
         let name = self.fit_name(&row.folded, NameFit::Exact, NameFit::Prefix);
         let aliases = row.entity.aliases.iter();

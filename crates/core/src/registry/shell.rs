@@ -1,23 +1,22 @@
-//! Puts words into a shell command so that the shell reads each as that word and nothing else.
+//! Puts words into a shell command so that the shell reads each word literally.
 //!
-//! Follows the quotes of the command just as far as it can be sure of them. Where it is not (a
-//! here-document, a comment, arithmetic, a substitution within quotes) nothing is put in.
-//! Several words stay several only where all of them can but be arguments: in `x=$ARGUMENTS` the
-//! second would be a program.
+//! Tracks the quotes of the command as long as they are certain. In a here-document, a comment, arithmetic,
+//! or a substitution within quotes they are not, and nothing is put in. Several words stay separate only if
+//! all of them must be arguments: in `x=$ARGUMENTS` the second word would be a program.
 
-/// Where in a command we are.
+/// The position in a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CommandPosition {
     Bare,
     SingleQuotes,
     DoubleQuotes,
-    /// After `>&`, before and then within the number that must follow.
+    /// After `>&`, before the number that must follow; then within that number.
     Descriptor,
     DescriptorNumber,
     Unsure,
 }
 
-/// A command as it is read from its beginning.
+/// A command, read up to some position.
 #[derive(Debug)]
 pub(super) struct Quotes {
     place: CommandPosition,
@@ -26,19 +25,18 @@ pub(super) struct Quotes {
     program: Program,
 }
 
-/// The program of the simple command we are in, as far as it was read.
+/// The program of the current simple command, as read so far.
 #[derive(Debug, PartialEq, Eq)]
 enum Program {
-    /// Its name, which has not ended.
+    /// The program's name, still incomplete.
     Name(String),
-    /// A plain name that has ended: words that follow are its arguments.
+    /// A complete, plain name. The words that follow are arguments.
     Named,
-    /// Something else, such as an assignment, a keyword or a redirection: a further word could be a
-    /// program.
+    /// Anything else, such as an assignment, a keyword or a redirection. The next word could be a program.
     Other,
 }
 
-/// Words that a command may follow, or that are no program at all.
+/// Words that may precede a command, or that are not programs.
 const KEYWORDS: [&str; 17] = [
     "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in", "select",
     "then", "time", "until", "while",
@@ -47,7 +45,7 @@ const KEYWORDS: [&str; 17] = [
 impl Program {
     fn step(&mut self, c: char, before: Option<char>) {
         *self = match (std::mem::replace(self, Program::Other), c) {
-            // What follows may still be part of an assignment: `x=$(date)y`.
+            // The following text may still belong to an assignment: `x=$(date)y`.
             (_, '<' | '>' | ')') => Program::Other,
             (_, '|') if before == Some('>') => Program::Other,
             (_, ';' | '|' | '&' | '(' | '\n') => Program::Name(String::new()),
@@ -74,7 +72,7 @@ impl Quotes {
         }
     }
 
-    /// Reads on.
+    /// Reads the next part of the command.
     pub(super) fn read(&mut self, text: &str) {
         for c in text.chars() {
             self.step(c);
@@ -89,7 +87,7 @@ impl Quotes {
         use CommandPosition::{Bare, Descriptor, DescriptorNumber, DoubleQuotes, SingleQuotes, Unsure};
         if self.is_escaped {
             self.is_escaped = false;
-            // The shell joins the lines before it looks at anything else.
+            // The shell joins the two lines before it reads anything else.
             if c == '\n' {
                 self.place = Unsure;
             }
@@ -109,10 +107,10 @@ impl Quotes {
             (Bare, '"') => DoubleQuotes,
             (Bare, '#') => Unsure,
             (Bare, '<') if after('<') => Unsure,
-            // An index or a condition, which some shells evaluate as arithmetic; `[ -f x ]` is neither.
+            // Some shells evaluate an index or a condition as arithmetic. `[ -f x ]` is neither.
             (Bare, '[') if !self.before.is_none_or(|c| c.is_whitespace() || ";|&".contains(c)) => Unsure,
             (Bare, c) if after('[') && !c.is_whitespace() => Unsure,
-            // Some shells expand a file's name after `>&` twice, quotes or not.
+            // Some shells expand a file name after `>&` twice, even in quotes.
             (Bare, '&') if after('>') || after('<') => Descriptor,
             (Descriptor, ' ' | '\t') => Descriptor,
             (Descriptor | DescriptorNumber, '-' | '0'..='9') => DescriptorNumber,
@@ -127,13 +125,13 @@ impl Quotes {
         };
     }
 
-    /// Whether a command's own quotes keep the shell from expanding anything here.
+    /// Returns true inside single quotes, where the shell expands nothing.
     pub(super) fn is_verbatim(&self) -> bool {
         self.place == CommandPosition::SingleQuotes
     }
 
-    /// The words as they must be written here: each by itself among the arguments of a program, else
-    /// all as `one`. `None` where nothing can be put safely.
+    /// Returns the words as they must be written here: separately if they are arguments of a program,
+    /// otherwise `one` as a single word. Returns `None` if nothing can be put in safely.
     pub(super) fn put(&mut self, words: &[&str], one: &str) -> Option<String> {
         let is_odd = self.place == CommandPosition::Bare && matches!(self.before, Some('$' | '['));
         if self.is_escaped || is_odd {
@@ -161,7 +159,7 @@ impl Quotes {
         Some(put)
     }
 
-    /// Whether an argument of a program begins here.
+    /// Returns true if an argument of a program starts here.
     fn is_argument(&self) -> bool {
         self.program == Program::Named && matches!(self.before, Some(' ' | '\t'))
     }

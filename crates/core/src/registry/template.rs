@@ -1,7 +1,7 @@
-//! Reads an entity's text: where arguments go, which commands and files it asks for.
+//! Reads an entity's text: its argument slots, and the commands and files it asks for.
 //!
-//! Knows nothing of the arguments themselves, so nothing in them can be read as one of these.
-//! Putting them in is [`expand`](super::expand)'s.
+//! Does not see the arguments, so it cannot take their content for a slot, a command or a file.
+//! [`expand`](super::expand) puts the arguments in.
 
 use std::collections::HashMap;
 
@@ -10,35 +10,35 @@ use super::entity_syntax::{ArgumentSlots, EntitySyntax, Files, ShellSyntax};
 /// A part of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum EntityTextPart<'t> {
-    /// As it stands.
+    /// Plain text.
     Text(&'t str),
-    /// Where something goes, and how that is written.
+    /// A slot and its notation.
     Slot(TextSlot, &'t str),
-    /// A shell command, between its marks.
+    /// A shell command between its delimiters.
     Shell(Marks, Vec<EntityTextPart<'t>>),
-    /// The path of a file, between its marks.
+    /// The path of a file between its delimiters.
     File(Marks, Vec<EntityTextPart<'t>>),
 }
 
-/// What goes into a text.
+/// The value of a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TextSlot {
-    /// The arguments as they were given.
+    /// All arguments, unchanged.
     All,
-    /// One word of them, from 0.
+    /// One word of the arguments, counted from 0.
     Word(usize),
-    /// The folder of the plugin.
+    /// The plugin's folder.
     Root,
 }
 
-/// What stands before and after a command or a path.
+/// The delimiters before and after a command or a path.
 pub(super) type Marks = (&'static str, &'static str);
 
 const ARGUMENTS: &str = "$ARGUMENTS";
 const ARGS: &str = "{{args}}";
 const ROOT: &str = "${CLAUDE_PLUGIN_ROOT}";
 
-/// Reads a text.
+/// Splits a text into its parts.
 pub(super) fn parse(text: &str, dialect: EntitySyntax) -> Vec<EntityTextPart<'_>> {
     let closing = if dialect.shell == ShellSyntax::Braces { closing_braces(text) } else { HashMap::new() };
     let reader = EntityTextReader { text, dialect, closing };
@@ -60,12 +60,12 @@ pub(super) fn parse(text: &str, dialect: EntitySyntax) -> Vec<EntityTextPart<'_>
 struct EntityTextReader<'t> {
     text: &'t str,
     dialect: EntitySyntax,
-    /// Where each brace is closed, where braces enclose commands.
+    /// The position of the closing brace for each open brace. Empty unless braces enclose commands.
     closing: HashMap<usize, usize>,
 }
 
 impl<'t> EntityTextReader<'t> {
-    /// What begins at a mark, if anything, and how far to go on.
+    /// Reads a part that may start here. Returns the part, if any, and the number of bytes to skip.
     fn read(&self, here: usize) -> (Option<EntityTextPart<'t>>, usize) {
         let rest = tail(self.text, here);
         if let Some((slot, written)) = slot(rest, self.dialect) {
@@ -73,11 +73,11 @@ impl<'t> EntityTextReader<'t> {
         }
         let dollars = matches!(self.dialect.slots, ArgumentSlots::FromOne | ArgumentSlots::FromZero);
         let found = match rest.chars().next() {
-            // Claude Code takes the backslash away.
+            // Claude Code removes the backslash.
             Some('\\') if self.dialect.slots == ArgumentSlots::FromZero && rest.starts_with("\\$") => {
                 return (rest.get(1..2).map(EntityTextPart::Text), 2);
             }
-            // Both stand for themselves, and what follows is no longer a mark.
+            // The backslash and the character after it stay, and that character starts no slot.
             Some('\\') if dollars => return (None, 1 + rest.chars().nth(1).map_or(0, char::len_utf8)),
             Some('$') if dollars && rest.starts_with("$$") => return (None, 2),
             Some('!') => self.shell(here, rest),
@@ -92,7 +92,7 @@ impl<'t> EntityTextReader<'t> {
             ShellSyntax::None => return None,
             ShellSyntax::Braces => (self.braced(here, rest)?, ("!{", "}")),
             ShellSyntax::Backticks if !self.may_begin(here) => return None,
-            // `` `!` `` speaks of the character.
+            // `` `!` `` is the character in code, not a command.
             ShellSyntax::BackticksAnywhere if self.before(here) == Some('`') => return None,
             ShellSyntax::Backticks | ShellSyntax::BackticksAnywhere => {
                 (rest.strip_prefix("!`")?.split_once('`')?.0, ("!`", "`"))
@@ -115,7 +115,7 @@ impl<'t> EntityTextReader<'t> {
         has_path.then(|| (EntityTextPart::File(marks, parse(inner, self.dialect.within())), length))
     }
 
-    /// What stands between the brace after a mark and the one that closes it.
+    /// Returns the text between the braces after a `!` or `@`.
     fn braced(&self, here: usize, rest: &str) -> Option<&'t str> {
         if rest.as_bytes().get(1) != Some(&b'{') {
             return None;
@@ -145,13 +145,13 @@ fn slot(rest: &str, dialect: EntitySyntax) -> Option<(TextSlot, &str)> {
     Some((slot, rest.get(..length)?))
 }
 
-/// `$ARGUMENTS`, where no longer word begins.
+/// Reads `$ARGUMENTS`, unless it is the start of a longer word.
 fn all(rest: &str) -> Option<(TextSlot, usize)> {
     let after = rest.strip_prefix(ARGUMENTS)?;
     (!after.starts_with(is_word)).then_some((TextSlot::All, ARGUMENTS.len()))
 }
 
-/// `$ARGUMENTS[0]`.
+/// Reads `$ARGUMENTS[0]`.
 fn indexed(rest: &str) -> Option<(TextSlot, usize)> {
     let index = rest.strip_prefix(ARGUMENTS)?.strip_prefix('[')?;
     let (digits, after) = index.split_at_checked(digits(index))?;
@@ -159,7 +159,7 @@ fn indexed(rest: &str) -> Option<(TextSlot, usize)> {
     Some((TextSlot::Word(number(digits)?), ARGUMENTS.len() + digits.len() + 2))
 }
 
-/// `$1`, with all its digits. Not a price: `$1.50`, `$1,000`, `$100`, `$05` and `$5M` stand as they are.
+/// Reads `$1`. Leaves prices alone: `$1.50`, `$1,000`, `$100`, `$05` and `$5M`.
 fn numbered(rest: &str, first: usize) -> Option<(TextSlot, usize)> {
     let after = rest.strip_prefix('$')?;
     let (digits, after) = after.split_at_checked(digits(after))?;
@@ -171,24 +171,24 @@ fn numbered(rest: &str, first: usize) -> Option<(TextSlot, usize)> {
     Some((TextSlot::Word(number(digits)?.checked_sub(first)?), 1 + digits.len()))
 }
 
-/// How many digits a text begins with.
+/// Returns the number of digits at the start of a text.
 fn digits(text: &str) -> usize {
     text.bytes().take_while(u8::is_ascii_digit).count()
 }
 
-/// A number of at most two digits.
+/// Reads a number of at most two digits.
 fn number(digits: &str) -> Option<usize> {
     let is_plain = matches!(digits.as_bytes(), [b'0'..=b'9'] | [b'1'..=b'9', b'0'..=b'9']);
     is_plain.then(|| digits.parse().ok()).flatten()
 }
 
-/// Whether a character makes a name longer. In scripts without spaces the next word follows at once.
+/// Returns true if a character continues a name. Only ASCII counts: in scripts without spaces the next word
+/// follows directly.
 fn is_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
-/// The path at the beginning of a text, if what is there can be one: a word with a slash or a dot in
-/// it, or with an argument.
+/// Returns the path at the start of a text. A word is a path if it contains a slash, a dot or a slot.
 fn path(text: &str, dialect: EntitySyntax) -> Option<&str> {
     let (mut end, mut has_slot) = (0, false);
     loop {
@@ -209,7 +209,7 @@ fn path(text: &str, dialect: EntitySyntax) -> Option<&str> {
     (ends && is_path && !path.is_empty()).then_some(path)
 }
 
-/// Where each brace of a text is closed.
+/// Maps each open brace to the brace that closes it.
 fn closing_braces(text: &str) -> HashMap<usize, usize> {
     let (mut open, mut closing) = (Vec::new(), HashMap::new());
     for (at, byte) in text.bytes().enumerate() {

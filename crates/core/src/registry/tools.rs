@@ -1,23 +1,24 @@
-//! The spellings of tools that people may write in rules and limits: one row a tool.
+//! The spellings of tools that people may use in rules and limits: one row per tool.
 //!
-//! This is the only table of them outside the dialects. Which tools an entity names is
-//! [`entity`](crate::entity)'s.
+//! This is the only such table outside the drivers. [`entity`](crate::entity) has the tools that an entity
+//! names.
 
 use crate::entity::Provider;
 use crate::hook::ToolName;
 
 /// A tool and its names.
 struct ToolSpellings {
-    /// In our words. They tell more tools apart than [`ToolName`] does, because rules do.
+    /// Windlass's word. There are more of these than [`ToolName`] has variants, because rules distinguish
+    /// more tools.
     name: &'static str,
     kind: ToolName,
-    /// How rules show it.
+    /// The spelling that rules use.
     spelling: &'static str,
-    /// What others call it, in small letters.
+    /// Other spellings, in lower case.
     others: &'static [&'static str],
 }
 
-/// The spellings that Windlass accepts. Where two rows have one, the first counts.
+/// The spellings that Windlass accepts. If two rows share a spelling, the first row applies.
 #[rustfmt::skip]
 const ROWS: &[ToolSpellings] = &[
     row("bash", ToolName::Shell, "Bash", &["shell", "execute", "exec", "terminal", "run_command", "local_shell", "run_in_terminal",
@@ -52,8 +53,7 @@ const fn row(
     ToolSpellings { name, kind, spelling, others }
 }
 
-/// Tools that some agent CLI has and that mean nothing to the others: to name one in a limit is no mistake,
-/// and neither forbids nor permits anything elsewhere.
+/// Tools that exist in some agent CLI only. A limit may name them; for other CLIs this has no effect.
 #[rustfmt::skip]
 const ELSEWHERE: &[&str] = &[
     // Claude Code.
@@ -79,17 +79,17 @@ const ELSEWHERE: &[&str] = &[
     "tracker_list_tasks", "tracker_add_dependency", "tracker_visualize",
 ];
 
-/// Tools of the conversation itself, beside those of the rows above: no rule is about them.
+/// Further tools that affect only the conversation. No rule applies to them.
 #[rustfmt::skip]
 const INNER: &[&str] = &[
     "structuredoutput", "toolsearch", "taskcreate", "taskget", "tasklist", "taskupdate", "taskoutput", "taskstop", "bashoutput",
     "killshell",
 ];
 
-/// Tools that run commands, or type into a shell, under a name of their own.
+/// Further tools that run commands or type into a shell.
 const SHELLS: &[&str] = &["monitor", "write_stdin", "write_bash"];
 
-/// Tools that neither change a file nor run a command, beside those of the rows above.
+/// Further tools that neither change a file nor run a command.
 #[rustfmt::skip]
 const HARMLESS: &[&str] = &[
     "exitplanmode", "exit_plan_mode", "enterplanmode", "enter_plan_mode", "plan_enter", "plan_exit", "listmcpresources",
@@ -98,7 +98,7 @@ const HARMLESS: &[&str] = &[
     "report_intent", "report_progress", "read_bash", "stop_bash", "list_bash", "get_internal_docs", "cli_help", "get_goal",
 ];
 
-/// The sets of tools that Copilot's editor names before a slash: `search/codebase`.
+/// The tool sets that Copilot's editor writes before a slash: `search/codebase`.
 const SETS: [&str; 12] = [
     "edit",
     "search",
@@ -114,23 +114,22 @@ const SETS: [&str; 12] = [
     "new",
 ];
 
-/// What a name in a limit stands for.
+/// The meaning of a tool name in a limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Named {
-    /// Every tool.
     Everything,
-    /// These, in our words.
+    /// These tools, in Windlass's words.
     These(Vec<&'static str>),
-    /// Tools of MCP servers, or all that a wildcard matches, by this name.
+    /// Tools of MCP servers, or all tools that a wildcard matches.
     Matching(String),
-    /// A tool that only some other CLI has.
+    /// A tool that only another CLI has.
     Elsewhere,
-    /// No agent CLI has such a tool.
+    /// A tool that no agent CLI has.
     Unknown,
 }
 
-/// What a name in a limit stands for. Copilot's words are wider than those of the others: `edit` there
-/// also writes new files, `search` also finds files by name.
+/// Returns the meaning of a tool name in a limit. Copilot's words are broader than others: its `edit` also
+/// writes new files, and its `search` also finds files by name.
 pub fn named(name: &str, provider: Provider) -> Named {
     let lower = name.trim().to_lowercase();
     let wide: &[&'static str] = match lower.as_str() {
@@ -168,7 +167,7 @@ pub fn named(name: &str, provider: Provider) -> Named {
     match () {
         () if !is_plain(&lower) => Named::Unknown,
         () if lower.starts_with("mcp__") && lower.len() > 5 => Named::Matching(name.trim().to_owned()),
-        // Gemini joins server and tool with one line.
+        // Gemini separates server and tool by one underscore.
         () if lower.starts_with("mcp_") => Named::Matching(lower),
         () if lower.contains(['*', '?']) => Named::Matching(lower),
         // OpenCode names a tool of a server `server_tool`.
@@ -177,12 +176,12 @@ pub fn named(name: &str, provider: Provider) -> Named {
     }
 }
 
-/// Whether a name has only characters that names of tools and wildcards have.
+/// Returns true if a name has only characters that tool names and wildcards use.
 fn is_plain(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "_.:-*?@".contains(c))
 }
 
-/// Every word for a tool, to find the one that was meant: as rules show it, then others.
+/// Returns every word for a tool, for suggestions: spellings in rules first.
 pub fn words() -> impl Iterator<Item = &'static str> {
     let of_row =
         |row: &'static ToolSpellings| [row.spelling, row.name].into_iter().chain(row.others.iter().copied());
@@ -190,7 +189,7 @@ pub fn words() -> impl Iterator<Item = &'static str> {
     ROWS.iter().flat_map(of_row).chain(ours).chain(ELSEWHERE.iter().copied())
 }
 
-/// Our word for a tool, whoever's word it is.
+/// Returns Windlass's word for a tool, from any CLI's word.
 pub fn canonical(name: &str) -> Option<&'static str> {
     row_of(name).map(|row| row.name)
 }
@@ -201,22 +200,22 @@ fn row_of(name: &str) -> Option<&'static ToolSpellings> {
     by_name.or_else(|| ROWS.iter().find(|row| row.others.contains(&name.as_str())))
 }
 
-/// What a tool does that a rule or a limit names.
+/// Returns the kind of a tool that a rule or a limit names.
 pub fn kind(name: &str) -> Option<ToolName> {
     ToolName::parse(name).or_else(|| row_of(name).map(|row| row.kind))
 }
 
-/// How rules show one of our tools.
+/// Returns the spelling of one of Windlass's tools in rules.
 pub fn spelling(name: &'static str) -> &'static str {
     ROWS.iter().find(|row| row.name == name).map_or(name, |row| row.spelling)
 }
 
-/// Whether a tool runs commands.
+/// Returns true if a tool runs commands.
 pub fn is_shell(name: &str) -> bool {
     canonical(name) == Some("bash") || SHELLS.contains(&name.to_lowercase().as_str())
 }
 
-/// Whether a tool always passes, so that a rule about it never holds.
+/// Returns true if a tool always passes, so that rules about it have no effect.
 pub fn is_always_allowed(name: &str) -> bool {
     let lower = name.to_lowercase();
     kind(&lower) == Some(ToolName::Plan)
@@ -224,19 +223,20 @@ pub fn is_always_allowed(name: &str) -> bool {
         || lower.starts_with("mcp__windlass__")
 }
 
-/// Whether a tool that edits files also writes new ones.
+/// Returns true if an edit tool also writes new files.
 pub fn is_every_edit(name: &str) -> bool {
     let every = ["apply_patch", "patch", "str_replace_editor", "str_replace_based_edit_tool", "editfiles"];
     every.contains(&name.to_lowercase().as_str())
 }
 
-/// Whether Windlass knows what a tool can do: rules about it, or about what it does, then say all.
+/// Returns true if Windlass knows what a tool can do. Then rules about it, or about its kind, are
+/// sufficient.
 pub fn is_understood(name: &str) -> bool {
     let lower = name.to_lowercase();
     canonical(&lower).is_some() || is_shell(&lower) || HARMLESS.contains(&lower.as_str())
 }
 
-/// The pattern of `Name(pattern)`; an error where the brackets are not one pair around all of it.
+/// Returns the pattern of `Name(pattern)`. Fails unless one pair of brackets encloses all of it.
 pub fn pattern(written: &str) -> Result<Option<&str>, BrokenPattern> {
     let Some(at) = written.find('(') else {
         return if written.contains(')') { Err(BrokenPattern) } else { Ok(None) };
@@ -249,21 +249,21 @@ pub fn pattern(written: &str) -> Result<Option<&str>, BrokenPattern> {
     }
 }
 
-/// The brackets of a tool's pattern do not match, or there is nothing in them.
+/// The error for brackets that are empty or do not match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BrokenPattern;
 
-/// What is wrong with a rule that could never hold as it was meant, and what to write instead.
+/// Explains why a rule can never match as intended, and what to write instead.
 pub fn name_error(name: &str, pattern: Option<&str>) -> Option<(&'static str, &'static str)> {
     let is_of_server = |name: &str| name.starts_with("mcp__") || name.contains('/');
     if name.contains(':') && !is_of_server(name) {
-        return Some(("a name of a tool has no `:`", "write the tool alone, or `NAME(PATTERN)`"));
+        return Some(("a tool name cannot contain `:`", "write the tool alone, or `NAME(PATTERN)`"));
     }
     let pattern = pattern?;
     match canonical(name) {
         Some("bash") => fault_of_command(pattern),
         _ if name.starts_with("mcp__") => {
-            Some(("a rule about a tool of an MCP server has no pattern", "name the tool alone"))
+            Some(("a rule about an MCP tool cannot have a pattern", "name the tool alone"))
         }
         Some("read" | "write" | "edit" | "multiedit" | "notebookedit" | "list") => fault_of_path(pattern),
         _ => None,
@@ -280,14 +280,14 @@ fn fault_of_command(pattern: &str) -> Option<(&'static str, &'static str)> {
         .any(|rest| rest.split('}').next().is_some_and(|in_it| in_it.contains(',')));
     match () {
         () if is_expression => Some((
-            "a pattern is no regular expression",
+            "a pattern is not a regular expression",
             "write the command, with `*` for any text: `git push *`",
         )),
         () if pattern.contains('|') || pattern.contains("&&") => Some((
-            "Windlass looks at each command of a line by itself, so that no command can fit this",
+            "Windlass checks each command of a line separately, so no command can match this",
             "write one rule for each command",
         )),
-        () if is_list => Some(("a pattern has no lists in `{}`", "write one rule for each command")),
+        () if is_list => Some(("a pattern cannot contain a list in `{}`", "write one rule for each command")),
         () => None,
     }
 }
@@ -295,20 +295,20 @@ fn fault_of_command(pattern: &str) -> Option<(&'static str, &'static str)> {
 fn fault_of_path(pattern: &str) -> Option<(&'static str, &'static str)> {
     match () {
         () if pattern.ends_with(":*") => {
-            Some(("`:*` ends a pattern about commands, not one about files", "write `*` for any text"))
+            Some(("`:*` works in a pattern about commands, not about files", "write `*` for any text"))
         }
         () if pattern.contains(['{', '}', '[', ']']) => Some((
-            "a pattern about files has neither `{}` nor `[]`",
+            "a pattern about files cannot contain `{}` or `[]`",
             "write one rule for each, with `*` for any text and `?` for one character",
         )),
         () if pattern.starts_with('!') => {
-            Some(("a pattern about files has no `!`", "write a rule for what is meant"))
+            Some(("a pattern about files cannot start with `!`", "name the files that the rule is about"))
         }
         () => None,
     }
 }
 
-/// One pair of brackets around all of it.
+/// Returns true if one pair of brackets encloses the whole text.
 fn is_pattern(pattern: &str) -> bool {
     let mut depth = 0usize;
     let ends_at_once = |c: char| {

@@ -1,4 +1,4 @@
-//! A name that nothing has, and what was probably meant.
+//! The error for an unknown entity name, with a suggestion.
 
 use std::fmt;
 
@@ -6,24 +6,24 @@ use super::Registry;
 use super::known::fold;
 use crate::entity::{Entity, EntityKind};
 
-/// The most characters of a name that are compared, or repeated in a message.
+/// The maximum length of a name that is compared or shown in a message.
 const COMPARED: usize = 60;
 
-/// A name that nothing of that kind has.
+/// A name that no entity of this kind has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownName {
-    /// What was looked for.
+    /// The kind that was asked for.
     pub kind: EntityKind,
-    /// The name as it was given.
+    /// The name as given.
     pub name: String,
-    /// The nearest name there is, if one is near.
+    /// The most similar name, if any is similar enough.
     pub near: Option<String>,
-    /// Another kind that has this very name.
+    /// Another kind that has an entity of this name.
     pub elsewhere: Option<EntityKind>,
 }
 
 impl Registry {
-    /// What a name means, or what was probably meant.
+    /// Returns the entity that a name refers to. Fails with a suggestion.
     pub fn lookup(&self, kind: EntityKind, name: &str) -> Result<&Entity, UnknownName> {
         if let Some(entity) = self.get(kind, name) {
             return Ok(entity);
@@ -33,15 +33,15 @@ impl Registry {
         Err(UnknownName { kind, name: name.to_owned(), near, elsewhere })
     }
 
-    /// The name or alias that was probably meant: the one in a plugin or folder that ends in just
-    /// this, else the one with the fewest slips.
+    /// Suggests a name or alias. Prefers a name in a plugin or folder that ends with exactly this name, then
+    /// the name with the fewest typing errors.
     pub fn suggest(&self, kind: EntityKind, name: &str) -> Option<&str> {
         if name.chars().nth(COMPARED).is_some() {
             return None;
         }
         let plain = simplified(name);
         let length = plain.chars().count();
-        // One slip in a short name, more in a long one, but never all of it.
+        // One error in a short name, up to three in a long one, but never every letter.
         let allowed = (length / 3).clamp(1, 3).min(length.saturating_sub(1));
         let slips = |candidate: &str| {
             let last = candidate.rsplit([':', '/']).next().unwrap_or(candidate);
@@ -61,7 +61,7 @@ impl Registry {
     }
 }
 
-/// Case and separators aside: `create_pr` and `Create-PR` are one name here.
+/// Removes case and separators, so that `create_pr` and `Create-PR` are the same.
 fn simplified(name: &str) -> String {
     name.chars().filter(|c| !matches!(c, '_' | '-' | ' ')).flat_map(char::to_lowercase).collect()
 }
@@ -82,7 +82,7 @@ impl fmt::Display for UnknownName {
 
 impl std::error::Error for UnknownName {}
 
-/// A stranger's name as it is repeated in a message.
+/// Quotes and shortens a name for a message.
 fn quoted(name: &str) -> String {
     if name.chars().nth(COMPARED).is_none() {
         return format!("{name:?}");

@@ -1,11 +1,10 @@
 //! Splits arguments into words as a shell would.
 
-/// Splits at white space. Quotes group what stands between them; a backslash before a quote, a
-/// backslash or white space takes that for what it is (within single quotes it is just one).
-/// Nothing fails: a quote that is never closed is a character like others, as in `it's`.
+/// Splits at white space. Quotes group words. A backslash escapes a quote, a backslash or white space;
+/// inside single quotes it is literal. Never fails: a quote that is not closed is literal, as in `it's`.
 pub fn split(args: &str) -> Vec<String> {
     let mut words = Vec::new();
-    // Not empty text but nothing yet: `""` is a word, a space is none.
+    // `Some("")` is a word, as in `""`. `None` means that no word has started.
     let mut word: Option<String> = None;
     let mut quote = None;
     let mut chars = args.chars().peekable();
@@ -32,7 +31,7 @@ pub fn split(args: &str) -> Vec<String> {
     words
 }
 
-/// Whether a quote that was just opened is closed farther on.
+/// Returns true if the text after an opening quote contains its closing quote.
 fn is_closed(quote: char, mut rest: impl Iterator<Item = char>) -> bool {
     while let Some(c) = rest.next() {
         match c {

@@ -1,4 +1,4 @@
-//! What a run keeps besides where its nodes stand.
+//! Everything that a run keeps besides the progress of its nodes.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,70 +12,70 @@ use crate::hook::HookAnswer;
 use crate::id::{EffectId, HookId, NodeId};
 use crate::time::Moment;
 
-/// What a run keeps.
+/// Everything that a run keeps besides the progress of its nodes.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Bookkeeping {
-    /// Random text from which session ids are derived; another one after a fork.
+    /// Random text from which session ids are derived. A fork gets a new one.
     pub seed: String,
-    /// What only a person can answer, oldest first.
+    /// Requests that only a person can answer, oldest first.
     pub asks: Vec<Ask>,
-    /// What a person allowed lately: the agent CLI may ask about the same call once more.
+    /// Tool calls that a person allowed recently. The agent CLI may ask about the same call once
+    /// more.
     #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
     pub permitted: VecDeque<Ask>,
-    /// The latest hook answers, for resends.
+    /// The latest answers to hooks, for repeated calls.
     pub answered: VecDeque<(HookId, HookAnswer)>,
-    /// What people answered to agents whose turn is not over, so that no answer is lost on the way.
+    /// Answers from people to agents whose turn is still in progress, so that none gets lost.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replies: Vec<KeptReply>,
-    /// Hook calls that wait for a person and have not asked again since the owner changed: nobody knows
-    /// whether their forwarder is still there.
+    /// Hook calls that wait for a person and have not called again since the owner changed. It is
+    /// unknown whether their forwarder still runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unheard: Vec<HookId>,
-    /// Effects without an outcome yet.
+    /// Effects without an outcome.
     pub open: Vec<Planned>,
-    /// Nothing new begins.
+    /// The run starts nothing new.
     #[serde(default)]
     pub paused: bool,
-    /// Since when.
     #[serde(default)]
     pub paused_at: Option<Moment>,
-    /// How long it was paused before, in milliseconds: the time of the run stood still.
+    /// The duration of earlier pauses. The time of the run stands still during a pause.
     #[serde(default)]
     pub paused_ms: u64,
-    /// Those of the open effects that wait for the pause to end.
+    /// The open effects that wait for the end of the pause.
     #[serde(default, rename = "held")]
     pub deferred: Vec<EffectId>,
-    /// How often something was held back before it began.
+    /// The number of deferrals so far.
     #[serde(default, rename = "holds")]
     pub deferrals: u32,
-    /// What was told to the run and not waited for yet, by name, oldest first.
+    /// Events that the run received and no node has waited for yet, by name, oldest first.
     #[serde(default, rename = "told")]
     pub received: BTreeMap<String, VecDeque<String>>,
-    /// What each node gave.
     #[serde(default)]
     pub outputs: BTreeMap<NodeId, NodeOutput>,
-    /// What became of each node.
     #[serde(default)]
     pub nodes: BTreeMap<NodeId, NodeHistory>,
-    /// Turns finished.
+    /// The number of finished turns.
     pub turns: u32,
-    /// The commit the run began on, in a repository.
+    /// The commit on which the run started, in a repository.
     #[serde(default)]
     pub base: Option<String>,
-    /// What the run may spend by now, besides its own budget: others spend of the same.
+    /// The current share of a budget that other runs spend too. The run's own budget applies as
+    /// well.
     #[serde(default)]
     pub allowed: Budget,
-    /// The last words of an agent.
+    /// The last message of an agent.
     pub last_message: Option<String>,
 }
 
 impl Bookkeeping {
-    /// The answer a hook call already got.
+    /// Returns the answer that a hook call already got.
     pub fn answer_to(&self, hook: &HookId) -> Option<&HookAnswer> {
         self.answered.iter().find(|(id, _)| id == hook).map(|(_, answer)| answer)
     }
 
-    /// A hook call is there: what was answered to it reaches the agent. Whether it was not known to be.
+    /// Notes that the forwarder of a hook call is alive, so that the answer will reach the agent.
+    /// Returns whether that was in doubt.
     pub fn hears(&mut self, hook: &HookId) -> bool {
         for reply in self.replies.iter_mut().filter(|reply| reply.ask.hook == *hook) {
             reply.missed = false;
@@ -85,7 +85,7 @@ impl Bookkeeping {
         self.unheard.len() < before
     }
 
-    /// What was told first under a name; it is told once.
+    /// Removes and returns the oldest event with this name.
     pub fn take_told(&mut self, name: &str) -> Option<String> {
         let kept = self.received.get_mut(name)?;
         let text = kept.pop_front();
@@ -96,64 +96,56 @@ impl Bookkeeping {
     }
 }
 
-/// What a person answered to an agent.
+/// A person's answer to an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KeptReply {
-    /// What was asked.
     pub ask: Ask,
-    /// What the hook was to say.
     pub answer: HookAnswer,
-    /// As far as is known it never reached the agent, which hears it when it asks the same again.
+    /// The answer probably never reached the agent. The agent gets it when it asks the same again.
     pub missed: bool,
 }
 
-/// What became of a node, in the last of its rounds and in all of them.
+/// The history of a node: its last instance, and totals over all instances.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NodeHistory {
-    /// Its name in the last round and try.
+    /// The id of the last instance.
     pub instance: NodeId,
-    /// How often it began, tries included.
+    /// The number of starts, including retries.
     pub times: u32,
-    /// When it last began.
+    /// The last start.
     pub began: Moment,
-    /// When it was last over.
+    /// The last end.
     pub ended: Option<Moment>,
-    /// How it was last over; nothing while it is under way.
+    /// The last outcome. `None` while the node is in progress.
     pub outcome: Option<Outcome>,
-    /// How it was over before it was left out, where it ran before that.
+    /// The outcome before the node was skipped, if it ran before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub earlier: Option<Outcome>,
-    /// How long it took, in milliseconds, all times together.
+    /// The total duration in milliseconds.
     pub took_ms: u64,
-    /// What it spent, all times together.
+    /// The total spending.
     pub spent: Spent,
-    /// Why it ran, or did not.
     pub cause: NodeCause,
 }
 
-/// Why a node ran, or did not.
+/// The reason why a node ran or was skipped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "why")]
 pub enum NodeCause {
-    /// It is the first of its block.
+    /// The node is the first of its block.
     First,
-    /// The one before it is over.
+    /// The previous node ended.
     After {
-        /// Which.
         node: NodeId,
-        /// How it ended, in a word.
+        /// The word for the previous node's status.
         status: String,
     },
-    /// It is tried again.
+    /// An earlier attempt failed.
     Retried {
-        /// What went wrong.
         what: String,
-        /// The try, from 1.
+        /// The attempt, counted from 1.
         attempt: u32,
     },
-    /// Its `when` did not hold.
-    WhenFalse {
-        /// The condition.
-        condition: String,
-    },
+    /// The node's `when` is false.
+    WhenFalse { condition: String },
 }

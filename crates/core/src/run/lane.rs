@@ -1,4 +1,6 @@
-//! Where a sequence of nodes stands: a tree, of which only what is under way is kept.
+//! The state of a sequence of nodes.
+//!
+//! Lanes form a tree that contains only the nodes in progress.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,44 +16,43 @@ use crate::id::{NodeId, Verb};
 use crate::tasks::{Attempts, TaskId};
 use crate::time::Moment;
 
-/// Where a sequence of nodes stands.
+/// The state of a sequence of nodes.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Lane {
-    /// The place of the node that is under way or next.
+    /// The index of the current or next node.
     pub at: usize,
-    /// The node under way.
+    /// The node in progress.
     pub now: Option<Box<ActiveNode>>,
-    /// What went wrong so far and was lived with: what the next round is told.
+    /// The failures so far that did not end the sequence, as feedback for the next iteration.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub wrong: String,
-    /// The last words of the agents so far.
+    /// The last message of an agent so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said: Option<String>,
-    /// What the last session leaves that answers in words and not by a schema.
+    /// The signal of the last session that answers in plain text rather than by a schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub word: Option<SessionSignal>,
-    /// Nothing more begins here, and why.
+    /// The outcome that stops the sequence. No further node starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut: Option<Outcome>,
 }
 
-/// What a session leaves to whoever looks for a signal, or for how a task is.
+/// The end of a session, for code that looks for a signal or for the status of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum SessionSignal {
-    /// It ended well and said this; empty where it said nothing.
+    /// The session ended well with this message, which may be empty.
     Said(String),
-    /// It did not end well: whatever it said or wrote, it claims nothing.
+    /// The session did not end well. Nothing that it said or wrote counts as a claim.
     Broken {
-        /// How it ended.
         broken: String,
-        /// It would have answered in words.
+        /// The session was to answer in plain text.
         asked: bool,
     },
 }
 
 impl SessionSignal {
-    /// The text in which a claim may stand.
+    /// Returns the text that may contain a claim.
     pub fn text(&self) -> &str {
         match self {
             SessionSignal::Said(text) => text,
@@ -59,19 +60,20 @@ impl SessionSignal {
         }
     }
 
-    /// Whether the session ended well.
+    /// Decides whether the session ended well.
     pub fn is_said(&self) -> bool {
         matches!(self, SessionSignal::Said(_))
     }
 }
 
 impl Lane {
-    /// A session ended well, which may do instead of one by a schema that broke.
+    /// Forgets a failed session with a schema, because a later session ended well.
     pub(crate) fn forgive(&mut self) {
         self.word.take_if(|word| matches!(word, SessionSignal::Broken { asked: false, .. }));
     }
 
-    /// Hears the word of a node that is over. A session by a schema that broke takes no word away.
+    /// Records the signal of a finished node. A failed session with a schema does not replace an
+    /// earlier signal.
     pub(crate) fn hear(&mut self, word: Option<SessionSignal>) {
         let is_aside = matches!(word, Some(SessionSignal::Broken { asked: false, .. }));
         if word.is_some() && (!is_aside || self.word.is_none()) {
@@ -80,76 +82,62 @@ impl Lane {
     }
 }
 
-/// A node under way.
+/// A node in progress.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ActiveNode {
-    /// The node as the workflow names it.
+    /// The id of the node in the workflow.
     pub step: NodeId,
-    /// Its name in this round and try: no two effects of two instances have the same id.
+    /// The id of this instance, which includes iteration and attempt, so that effects of two
+    /// instances never share an id.
     pub instance: NodeId,
-    /// The try, from 1.
+    /// The attempt, counted from 1.
     pub tries: u32,
-    /// When it began.
     pub began: Moment,
-    /// When it must be over.
     pub deadline: Option<Moment>,
-    /// What it spent so far, in earlier tries of this round too.
+    /// The spending so far, including earlier attempts in this iteration.
     pub spent: Spent,
-    /// What the earlier tries spent.
+    /// The spending of the earlier attempts.
     #[serde(default)]
     pub earlier: Spent,
-    /// It is being ended, and how it will have ended.
+    /// The outcome that the node will have, once it is being ended.
     pub cut: Option<Outcome>,
-    /// The last words of the agents in what is over of it, where that is not kept.
+    /// The last message of an agent in the finished parts of the node, if no lane keeps it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said: Option<String>,
-    /// The same of the sessions that answer in words; see [`Lane::word`].
+    /// The same for sessions that answer in plain text. See [`Lane::word`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub word: Option<SessionSignal>,
-    /// What it does.
     #[serde(rename = "doing")]
     pub activity: Activity,
 }
 
-/// What a node under way does.
+/// The activity of a node in progress.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Activity {
-    /// An agent works.
     Session(Box<SessionWork>),
-    /// A command line runs.
     Shell,
-    /// Checks run.
     Check,
-    /// A person is asked.
     Ask,
-    /// It waits for a time.
+    /// The node waits until a time.
     Sleep(SleepState),
-    /// It waits for something to be told.
+    /// The node waits for an event.
     Listen(ListenState),
-    /// Another run does it.
     Run(SubRunState),
-    /// It waits to be tried again.
+    /// The node waits before its next attempt.
     Pausing {
-        /// Until when.
         until: Moment,
-        /// What went wrong.
         what: String,
     },
-    /// It has not begun: a pause holds it back.
+    /// The node has not started because the run is paused.
     Held {
-        /// Why it is next.
         cause: NodeCause,
     },
-    /// It was over before it did anything. No run is left so.
+    /// The node ended before it did anything. A run never stays in this state.
     Ended,
-    /// One of two ways.
     If(IfState),
-    /// The same again.
     Loop(RoundsState),
-    /// The tasks of a file.
     Tasks(Box<TaskRounds>),
-    /// Several at once.
     Parallel(ParallelState),
 }
 
@@ -157,16 +145,12 @@ pub enum Activity {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BranchState {
-    /// It has not begun.
     Waiting,
-    /// It is under way.
     Open(Lane),
-    /// It is over.
     Over(Outcome),
 }
 
 impl BranchState {
-    /// How it ended, once it has.
     pub(crate) fn outcome(&self) -> Option<Outcome> {
         match self {
             BranchState::Over(outcome) => Some(outcome.clone()),
@@ -175,94 +159,90 @@ impl BranchState {
     }
 }
 
-/// The rounds of a task loop.
+/// The state of a task loop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskRounds {
-    /// The file; the usual places where nothing is said.
+    /// The task file. `None` means the default locations.
     pub path: Option<String>,
-    /// Rounds begun.
+    /// The number of iterations started.
     pub rounds: u32,
-    /// How often a task was asked for.
+    /// The number of claims so far.
     pub claims: u32,
-    /// A task is being asked for.
+    /// A claim is in progress.
     pub asking: bool,
-    /// Nothing was ready when somebody last looked.
+    /// The last claim found no ready task.
     pub idle: bool,
-    /// A task was settled since one was asked for, so that the answer may be out of date.
+    /// A task was settled since the last claim, so its result may be out of date.
     #[serde(default)]
     pub stale: bool,
-    /// How often each task was tried.
+    /// The attempts made and allowed for each task.
     pub attempts: Attempts,
-    /// What was wrong with each at its last try.
+    /// The problem with each task at its last attempt.
     pub wrong: BTreeMap<TaskId, String>,
-    /// The branch that all of them come back to: that of the workspace at the first worktree.
+    /// The branch on which all worktrees land: the branch of the workspace at the first worktree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
-    /// The rounds under way.
+    /// The iterations in progress.
     pub open: Vec<Round>,
-    /// Tasks that were done here.
+    /// The number of tasks that this loop completed.
     pub passed: u32,
-    /// What people were told of the file that is not believed.
+    /// The warnings about the file that people have already seen.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub told: BTreeSet<String>,
-    /// How the tasks failed that no other try can help.
+    /// The outcomes of the tasks that no further attempt can help.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub fixed: BTreeMap<TaskId, Outcome>,
-    /// How the first round ended that cannot be tried again before a person has looked.
+    /// The first outcome that a person must look at before another attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked: Option<Outcome>,
-    /// No task is asked for any more, and how it will have ended.
+    /// The outcome that the loop will have. No further task is claimed.
     pub over: Option<Outcome>,
 }
 
-/// One task's round.
+/// One iteration of a task loop: the work on one task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Round {
-    /// The round, from 1.
+    /// The iteration, counted from 1.
     pub round: u32,
-    /// The task.
     pub id: TaskId,
-    /// All that the file said of it.
+    /// The task as its file describes it.
     pub task: Value,
-    /// Where it is done: a worktree, or the workspace of the run.
+    /// The worktree of the task, or the workspace of the run.
     pub workspace: Option<String>,
     /// The branch of the worktree.
     pub branch: Option<String>,
-    /// How far it is.
     pub phase: RoundPhase,
-    /// Where its nodes stand.
     pub lane: Lane,
-    /// What was wrong, once something was.
+    /// The problem, if there is one.
     pub wrong: Option<String>,
 }
 
-/// How far a task's round is.
+/// The phase of a task's iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RoundPhase {
-    /// Its worktree is made.
+    /// Windlass makes the worktree.
     Leasing,
-    /// What comes before each task.
+    /// The nodes that run before each task.
     Before,
-    /// The task itself.
+    /// The nodes of the task itself.
     Working,
-    /// The checks run.
     Checking,
-    /// Its commits are brought back.
+    /// Windlass lands the commits.
     Landing,
-    /// The file is told.
+    /// Windlass writes the result into the task file.
     Settling,
 }
 
 impl Lane {
-    /// The work of a node.
+    /// Returns the work of a node instance.
     pub fn work(&self, node: &NodeId) -> Option<&SessionWork> {
         let mut works = Vec::new();
         self.works(&mut works);
         works.into_iter().find(|work| work.node.id == *node)
     }
 
-    /// Everything that is under way with an agent.
+    /// Collects every session in progress.
     pub fn works<'a>(&'a self, into: &mut Vec<&'a SessionWork>) {
         let Some(active) = &self.now else { return };
         match &active.activity {
@@ -271,7 +251,7 @@ impl Lane {
         }
     }
 
-    /// Does something to everything that is under way with an agent.
+    /// Applies a function to every session in progress.
     pub(crate) fn works_mut(&mut self, act: &mut impl FnMut(&mut SessionWork)) {
         let Some(active) = &mut self.now else { return };
         match &mut active.activity {
@@ -295,14 +275,14 @@ impl Lane {
         }
     }
 
-    /// Every node under way, blocks and what is in them.
+    /// Collects every node in progress, including blocks and the nodes inside them.
     pub fn actives<'a>(&'a self, into: &mut Vec<&'a ActiveNode>) {
         let Some(active) = &self.now else { return };
         into.push(active);
         active.activity.lanes().into_iter().for_each(|lane| lane.actives(into));
     }
 
-    /// What is waited for here; whether something works.
+    /// Collects what these nodes wait for. Returns whether any of them is busy.
     pub(super) fn waits(&self, bookkeeping: &Bookkeeping, into: &mut Vec<Waiting>) -> bool {
         let Some(active) = &self.now else { return false };
         let is_open = |verb: Verb| {
@@ -365,7 +345,7 @@ impl Lane {
 }
 
 impl Activity {
-    /// The sequences in it.
+    /// Returns the lanes inside this activity.
     pub fn lanes(&self) -> Vec<&Lane> {
         match self {
             Activity::If(IfState { lane, .. }) | Activity::Loop(RoundsState { lane, .. }) => vec![lane],
@@ -386,12 +366,12 @@ impl Activity {
         }
     }
 
-    /// Whether its node has begun to do what its kind does.
+    /// Decides whether the node has started its own work.
     pub(crate) fn has_begun(&self) -> bool {
         !matches!(self, Activity::Pausing { .. } | Activity::Held { .. } | Activity::Ended)
     }
 
-    /// What the run keeps, in words.
+    /// Returns the activity in words, for internal errors.
     pub(crate) fn word(&self) -> &'static str {
         match self {
             Activity::Session(_) => "a session",
@@ -401,13 +381,13 @@ impl Activity {
             Activity::Sleep(_) => "a wait for a time",
             Activity::Listen(_) => "a wait for an event",
             Activity::Run(_) => "a run of another workflow",
-            Activity::Pausing { .. } => "a pause before the next try",
+            Activity::Pausing { .. } => "a pause before the next attempt",
             Activity::Held { .. } => "a pause of the run",
-            Activity::Ended => "an end",
-            Activity::If(_) => "one of two ways",
-            Activity::Loop(_) => "rounds",
-            Activity::Tasks(_) => "rounds of tasks",
-            Activity::Parallel(_) => "branches",
+            Activity::Ended => "the end of a node",
+            Activity::If(_) => "an `if` block",
+            Activity::Loop(_) => "a loop",
+            Activity::Tasks(_) => "a task loop",
+            Activity::Parallel(_) => "a parallel block",
         }
     }
 }

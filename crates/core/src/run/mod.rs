@@ -1,10 +1,12 @@
-//! A run: its state, which is the fold of its events, and what people are told of it.
+//! The state of a run, folded from its events, and the news about it.
 //!
-//! - [`State`]: where all of it stands. - [`lane`]: where each sequence of nodes stands.
-//! - [`work`]: the work of one node with an agent. - [`book`]: what a run keeps besides.
-//! - [`news`]: what people are told.
+//! - [`RunState`]: the state of the whole run.
+//! - [`lane`]: the state of each sequence of nodes.
+//! - [`session_work`]: the state of one node with an agent.
+//! - [`bookkeeping`]: everything else that a run keeps.
+//! - [`news`]: the news for people.
 //!
-//! Moving the state on is `engine`'s alone.
+//! Only the `engine` changes the state.
 
 pub mod bookkeeping;
 pub mod lane;
@@ -28,108 +30,96 @@ pub use news::News;
 pub use session_work::{SessionPhase, SessionWork, Turn};
 
 words! {
-    /// How a run ended.
+    /// The status of a finished run.
     pub enum FinalStatus {
-        /// The work is done, by the evidence.
+        /// The work is done, and the evidence proves it.
         Completed = "completed",
-        /// A person is needed.
+        /// The run needs a person.
         Blocked = "blocked",
-        /// Its turns are spent.
+        /// The run has no iterations or budget left.
         Exhausted = "exhausted",
-        /// It cannot go on.
         Failed = "failed",
-        /// Somebody ended it.
+        /// Someone ended the run.
         Cancelled = "cancelled",
     }
 }
 
 words! {
-    /// Why a run ended.
+    /// The reason for which a run ended.
     pub enum EndReason {
-        /// The completion marker stood in the tracker.
+        /// The tracker contains the completion marker.
         Marker = "marker",
-        /// The promise stood in the final message.
+        /// The agent's last message contains the promise.
         Promise = "promise",
-        /// The signal stood in the final message.
+        /// The agent's last message contains the signal.
         Signal = "signal",
-        /// The one turn was done.
+        /// The only turn is finished.
         TurnDone = "turn_done",
         /// The agent wrote the blocked marker.
         BlockedMarker = "blocked_marker",
         /// Nothing changed for several turns.
         Stuck = "stuck",
-        /// The agent asked and nobody may answer.
+        /// The agent or the workflow has a question, and the policy allows no one to answer.
         Question = "question",
-        /// A tool needed a permission and nobody may give it.
+        /// A tool needs a permission, and the policy allows no one to give it.
         Permission = "permission",
-        /// The turns are spent.
         MaxIterations = "max_iterations",
-        /// The tracker was gone or unreadable.
+        /// The tracker is missing or unreadable.
         MissingTracker = "missing_tracker",
-        /// Tools were used and no hook arrived.
+        /// The agent used tools, but none of their hooks arrived.
         HookTransport = "hook_transport",
-        /// The checks of a single turn failed.
         ChecksFailed = "checks_failed",
         /// The agent reported an error that will not pass.
         AgentFailed = "agent_failed",
-        /// An error that should pass did not.
+        /// A transient error persisted.
         TransientErrors = "transient_errors",
-        /// The agent's process was cut off again and again.
+        /// Something cut off the agent's process again and again.
         Interrupted = "interrupted",
-        /// Time is up.
         Timeout = "timeout",
-        /// Tracker or state file could not be made.
+        /// Windlass could not make the tracker or the state file.
         PrepareFailed = "prepare_failed",
-        /// The plugin ended its loop before it was done.
+        /// The plugin ended its loop before the work was done.
         PluginStopped = "plugin_stopped",
-        /// A person cancelled it.
         User = "user",
-        /// The run that started it ended it.
+        /// The parent run ended this run.
         OuterRun = "outer_run",
-        /// Everything was done.
         AllDone = "all_done",
-        /// Tasks are open, and `select` matched none of them.
+        /// Tasks are open, but `select` matches none of them.
         NoneSelected = "none_selected",
-        /// A condition of the loop held.
+        /// A condition of the loop became true.
         Until = "until",
-        /// A command line failed.
         ShellFailed = "shell_failed",
-        /// A command line was begun before a crash, and nobody knows whether it did its work.
+        /// A command line started before a crash, and it is unknown whether it finished.
         ShellUnknown = "shell_unknown",
-        /// A template or a condition has no value.
+        /// A template or condition could not be evaluated.
         Template = "template",
-        /// The answer does not fit its schema.
         Schema = "schema",
-        /// What may be spent is spent.
         Budget = "budget",
-        /// Something else was enough.
+        /// Another branch made this one unnecessary.
         NotNeeded = "not_needed",
-        /// None of the branches succeeded.
         NoBranch = "no_branch",
-        /// Tasks failed and may not be tried again.
+        /// Tasks failed and have no attempts left.
         TasksFailed = "tasks_failed",
-        /// What is left of the tasks can never be ready.
+        /// The remaining tasks can never become ready.
         Deadlock = "deadlock",
-        /// Somebody left tasks out or took them away, and only a person may.
+        /// Someone skipped or removed tasks, which only a person may do.
         TasksUnproven = "tasks_unproven",
-        /// The file of the tasks cannot be used.
         TasksUnreadable = "tasks_unreadable",
-        /// Runs start runs too deep.
+        /// Runs are nested too deep.
         TooDeep = "too_deep",
-        /// A run that was started from here did not end well.
+        /// A child run did not succeed.
         ChildFailed = "child_failed",
-        /// A worktree could not be made or brought back.
+        /// Windlass could not make a worktree or land its commits.
         Git = "git",
-        /// The node cannot be run yet.
+        /// Windlass cannot run this kind of node yet.
         NotYet = "not_yet",
-        /// Windlass itself broke.
         InternalError = "internal_error",
     }
 }
 
 impl EndReason {
-    /// Whether the same node could end in another way if it were tried again: agents, commands, checks,
-    /// people and services may do something else the next time. What a document says stays as it is.
+    /// Decides whether another attempt can end differently. Agents, commands, checks, people and
+    /// services may behave differently next time; the text of a workflow stays the same.
     fn can_change(self) -> bool {
         match self {
             EndReason::Template | EndReason::TooDeep | EndReason::NotYet | EndReason::InternalError => false,
@@ -172,121 +162,115 @@ impl EndReason {
     }
 }
 
-/// How and why a run ended.
+/// The status of a finished run or node, and the reason for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// How.
     pub status: FinalStatus,
-    /// Why.
     pub reason: EndReason,
-    /// Why, in words.
+    /// The reason, for people.
     pub detail: Option<String>,
-    /// What it comes from, where that is in another run or in a block, and another try cannot change it.
+    /// The original reason, if it comes from another run or a block and another attempt cannot
+    /// change it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<EndReason>,
 }
 
 impl Outcome {
-    /// Without words.
+    /// Returns an outcome without a detail.
     pub fn new(status: FinalStatus, reason: EndReason) -> Outcome {
         Outcome { status, reason, detail: None, root: None }
     }
 
-    /// With words.
+    /// Returns the outcome with this detail.
     pub fn because(self, detail: impl Into<String>) -> Outcome {
         Outcome { detail: Some(detail.into()), ..self }
     }
 
-    /// The same, coming from another one.
+    /// Returns the outcome with the other one as its cause.
     pub fn from(self, other: &Outcome) -> Outcome {
         Outcome { root: other.fixed(), ..self }
     }
 
-    /// Why another try would end in the same way. Everything that tries again asks this.
+    /// Returns the reason why another attempt would end the same way. Every kind of retry asks
+    /// this.
     pub fn fixed(&self) -> Option<EndReason> {
         let root = self.root.unwrap_or(self.reason);
         (!root.can_change()).then_some(root)
     }
 }
 
-/// What a run waits for.
+/// A condition that a run waits for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "on")]
 pub enum Waiting {
-    /// A usage limit to end.
+    /// The end of a usage limit.
     RateLimit {
-        /// When it goes on.
         until: Moment,
     },
-    /// A pause before the same turn is tried again.
+    /// The end of a pause before the same turn is repeated.
     Retry {
-        /// When it goes on.
         until: Moment,
-        /// What went wrong.
         what: String,
     },
-    /// A person.
     Person(Ask),
-    /// A time, because the workflow says so.
+    /// A time, set by the workflow.
     Time {
-        /// When it goes on.
         until: Moment,
     },
-    /// Something that is told to the run.
+    /// An event that someone sends to the run.
     Event {
-        /// What it is called.
         name: String,
     },
-    /// Somebody to let it go on.
+    /// The end of a pause.
     Paused,
 }
 
-/// Something only a person can answer.
+/// A request that only a person can answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ask {
-    /// The node that waits, by its name in this round and try.
+    /// The instance of the node that waits.
     pub node: NodeId,
-    /// The hook call that waits; an `ask` node has a name of its own here.
+    /// The hook call that waits. An `ask` node has an id of its own here.
     pub hook: HookId,
-    /// The use of a tool that needs a permission; nothing where the agent or the workflow asks.
+    /// The tool call that needs a permission. `None` if the agent or the workflow asks a question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<ToolCall>,
-    /// What a person is asked, all at once.
+    /// The questions, asked all at once.
     pub questions: Vec<Question>,
-    /// What was answered so far, by question text: it goes on when nothing is left open.
+    /// The answers so far, by question text. The node continues when every question has one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<(String, String)>,
 }
 
 impl Ask {
-    /// A question of an agent or of the workflow.
+    /// Returns a question of an agent or of the workflow.
     pub fn question(node: NodeId, hook: HookId, questions: Vec<Question>) -> Ask {
         Ask { node, hook, tool: None, questions, answers: Vec::new() }
     }
 
-    /// A use of a tool that a person must permit.
+    /// Returns a request to permit a tool call.
     pub fn permission(node: NodeId, hook: HookId, call: ToolCall) -> Ask {
         let questions = vec![Question::permission(&call)];
         Ask { node, hook, tool: Some(call), questions, answers: Vec::new() }
     }
 
-    /// What kind of hook call asks: about a tool, or a question.
+    /// Returns the kind of the request: `tool` or `question`.
     pub fn asked(&self) -> &'static str {
         if self.tool.is_some() { "tool" } else { "question" }
     }
 
-    /// The tool that needs a permission, as its agent names it.
+    /// Returns the agent's name for the tool that needs a permission.
     pub fn tool_name(&self) -> Option<&str> {
         self.tool.as_ref().map(|call| call.name.as_str())
     }
 
-    /// The questions without an answer.
+    /// Returns the questions without an answer.
     pub fn open_questions(&self) -> impl Iterator<Item = &Question> {
         let is_open = |question: &&Question| !self.answers.iter().any(|(text, _)| *text == question.text);
         self.questions.iter().filter(is_open)
     }
 
-    /// Whether it asks what the other one does: the same questions, or the same use of a tool.
+    /// Decides whether both ask the same questions or about the same tool call.
     pub fn is_the_same_as(&self, other: &Ask) -> bool {
         let texts =
             |ask: &Ask| ask.questions.iter().map(|question| question.text.clone()).collect::<Vec<_>>();
@@ -299,42 +283,37 @@ impl Ask {
     }
 }
 
-/// What was spent.
+/// The turns, tokens and money spent.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Spent {
-    /// Turns of agents that were begun.
+    /// The number of turns started.
     pub turns: u32,
-    /// Tokens and money.
     pub usage: Usage,
 }
 
 impl Spent {
-    /// Adds what another spent.
     pub fn add(&mut self, other: &Spent) {
         self.turns = self.turns.saturating_add(other.turns);
         self.usage.add(&other.usage);
     }
 
-    /// What was spent since that much was.
+    /// Returns the spending since an earlier reading.
     pub fn since(&self, earlier: &Spent) -> Spent {
         Spent { turns: self.turns.saturating_sub(earlier.turns), usage: self.usage.since(&earlier.usage) }
     }
 }
 
-/// Where a run stands.
+/// The progress of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Progress {
-    /// It works.
     Running,
-    /// It waits.
     Waiting(Waiting),
-    /// It is over.
     Finished(Outcome),
 }
 
 impl Progress {
-    /// The word used in output.
+    /// Returns the word for output.
     pub fn word(&self) -> &'static str {
         match self {
             Progress::Running => "running",
@@ -344,20 +323,16 @@ impl Progress {
     }
 }
 
-/// Whether a run goes on.
+/// The lifecycle of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "course")]
 pub enum Lifecycle {
-    /// It does.
     Running,
-    /// It is decided; what is under way is ended.
+    /// The outcome is decided, and the nodes in progress are ending.
     Ending {
-        /// How it will end.
         outcome: Outcome,
     },
-    /// It is over.
     Done {
-        /// How it ended.
         outcome: Outcome,
     },
 }
@@ -365,26 +340,18 @@ pub enum Lifecycle {
 /// The state of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunState {
-    /// The run.
     pub run: RunId,
-    /// When it began.
     pub started: Moment,
-    /// What it was asked to do.
     pub spec: Spec,
-    /// Whether it goes on.
     #[serde(rename = "course")]
     pub lifecycle: Lifecycle,
-    /// What it spent.
     pub spent: Spent,
-    /// Where its nodes stand.
     pub root: Lane,
-    /// What it keeps besides.
     #[serde(rename = "book")]
     pub bookkeeping: Bookkeeping,
 }
 
 impl RunState {
-    /// Where the run stands.
     pub fn progress(&self) -> Progress {
         if let Lifecycle::Done { outcome } = &self.lifecycle {
             return Progress::Finished(outcome.clone());
@@ -403,7 +370,8 @@ impl RunState {
         }
     }
 
-    /// Everything it waits for: people first, then times and events, and whoever paused it.
+    /// Returns everything that the run waits for: people first, then times and events, then the end
+    /// of a pause.
     pub fn waits(&self) -> Vec<Waiting> {
         let mut waits: Vec<Waiting> = self.bookkeeping.asks.iter().cloned().map(Waiting::Person).collect();
         self.root.waits(&self.bookkeeping, &mut waits);
@@ -411,12 +379,11 @@ impl RunState {
         waits
     }
 
-    /// Whether it is over.
     pub fn is_done(&self) -> bool {
         matches!(self.lifecycle, Lifecycle::Done { .. })
     }
 
-    /// How it ended, once it has.
+    /// Returns the outcome of a finished run.
     pub fn outcome(&self) -> Option<&Outcome> {
         match &self.lifecycle {
             Lifecycle::Done { outcome } => Some(outcome),
@@ -424,12 +391,13 @@ impl RunState {
         }
     }
 
-    /// Turns finished, in a run of one session that is tried once; else those that were begun in all of it.
+    /// Returns the number of finished turns if the run consists of one session without retries, and
+    /// otherwise the number of started turns.
     pub fn turns(&self) -> u32 {
         if self.counts_finished() { self.bookkeeping.turns } else { self.known_spent().turns }
     }
 
-    /// What was spent, without the turns that are counted beforehand for runs which have begun none.
+    /// Returns the spending, without the turns reserved for child runs that have not started any.
     pub fn known_spent(&self) -> Spent {
         let mut actives = Vec::new();
         self.root.actives(&mut actives);
@@ -444,24 +412,24 @@ impl RunState {
         self.spec.only_session().is_some_and(|(step, _)| step.retry.times == 0)
     }
 
-    /// The turn under way, or the last one, from 1.
+    /// Returns the number of the current turn, or of the last one, counted from 1.
     pub fn current_turn(&self) -> u32 {
         let is_next = self.counts_finished() && !self.is_done();
         self.turns() + u32::from(is_next)
     }
 
-    /// Effects without an outcome yet, but for those a pause holds back.
+    /// Returns the open effects, except those that a pause defers.
     pub fn to_perform(&self) -> Vec<Planned> {
         let is_held = |planned: &&Planned| self.bookkeeping.deferred.contains(&planned.id);
         self.bookkeeping.open.iter().filter(|planned| !is_held(planned)).cloned().collect()
     }
 
-    /// The answer a hook call already got.
+    /// Returns the answer that a hook call already got.
     pub fn answer_to(&self, hook: &HookId) -> Option<&HookAnswer> {
         self.bookkeeping.answer_to(hook)
     }
 
-    /// When the whole run's time is spent; while it is paused that is not known.
+    /// Returns the moment at which the run's time is used up. Unknown while the run is paused.
     pub fn deadline(&self) -> Option<Moment> {
         if self.bookkeeping.paused {
             return None;
@@ -470,17 +438,16 @@ impl RunState {
         most.map(|ms| self.started.plus_ms(ms.saturating_add(self.bookkeeping.paused_ms)))
     }
 
-    /// The work of a node, by its name in this round and try.
+    /// Returns the work of a node instance.
     pub fn work(&self, node: &NodeId) -> Option<&SessionWork> {
         self.root.work(node)
     }
 
-    /// How the sessions of a node are run.
     pub fn session_settings(&self, work: &SessionWork) -> Option<&SessionSettings> {
         self.spec.sessions.get(&work.step)
     }
 
-    /// Everything that is under way with an agent.
+    /// Returns every session in progress.
     pub fn works(&self) -> Vec<&SessionWork> {
         let mut works = Vec::new();
         self.root.works(&mut works);

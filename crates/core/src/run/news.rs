@@ -1,4 +1,4 @@
-//! What people are told of a run.
+//! News: the events of a run as people see them.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,141 +12,111 @@ fn unnamed() -> NodeId {
     NodeId::new("")
 }
 
-/// What a fact means to people.
+/// A piece of news about a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "type")]
 pub enum News {
-    /// A turn's process was started.
+    /// The process of a turn started.
     SessionStarted {
-        /// The node.
         #[serde(default = "unnamed")]
         node: NodeId,
-        /// The conversation.
         session: SessionId,
-        /// The turn, from 1.
+        /// The turn, counted from 1.
         iteration: u32,
-        /// The try, from 1.
+        /// The attempt, counted from 1.
         attempt: u32,
-        /// An earlier conversation goes on.
+        /// The turn resumes an earlier session.
         resumed: bool,
     },
-    /// A hook was answered.
     HookDecided {
-        /// Which call.
         hook: HookId,
-        /// `tool`, `question`, `stop` or the hook's own name.
+        /// `tool`, `question`, `stop` or the name of the hook.
         asked: String,
-        /// The tool, where one was asked for.
+        /// The tool, if the hook is about one.
         tool: Option<String>,
-        /// What it was told.
         answer: HookAnswer,
     },
-    /// A turn is over and judged.
+    /// A turn is finished and judged.
     IterationFinished {
-        /// The node.
         #[serde(default = "unnamed")]
         node: NodeId,
-        /// The turn, from 1.
+        /// The turn, counted from 1.
         iteration: u32,
-        /// The checks, by name.
+        /// The checks by name, and whether each passed.
         checks: Vec<(String, bool)>,
         /// Another turn follows.
         goes_on: bool,
-        /// What the next turn is told about failures.
+        /// The failures that the next prompt mentions.
         feedback: Option<String>,
     },
-    /// The run waits.
     Waiting(Waiting),
-    /// The wait is over.
     WaitOver,
     /// A new owner took over.
     TakenOver,
-    /// The run is paused.
     Paused,
-    /// The run goes on.
+    /// A person ended the pause.
     GoesOn,
-    /// Something is odd, and it goes on.
+    /// A warning. The run continues.
     Odd {
-        /// The node.
         node: NodeId,
-        /// What.
         what: String,
     },
-    /// A node begins.
     NodeStarted {
-        /// Its name in this round and try.
+        /// The node instance.
         node: NodeId,
-        /// What kind it is.
         kind: String,
-        /// What it is about, in a few words.
+        /// A short description.
         about: Option<String>,
     },
-    /// A node is over.
     NodeFinished {
-        /// Its name in this round and try.
+        /// The node instance.
         node: NodeId,
-        /// How and why.
         outcome: Outcome,
-        /// What it spent.
         spent: Spent,
-        /// How long it took, in milliseconds.
         took_ms: u64,
     },
-    /// A node, or the next round of a loop, begins when the pause of the run is over.
+    /// A node, or the next iteration of a loop, starts only after the pause.
     NodeHeld {
-        /// Its name in this round and try.
+        /// The node instance.
         node: NodeId,
     },
-    /// A node is left out.
     NodeSkipped {
-        /// Its name in this round.
+        /// The node instance.
         node: NodeId,
-        /// Why.
         why: String,
     },
-    /// A round of a loop begins.
+    /// An iteration of a loop starts.
     Round {
-        /// The loop.
         node: NodeId,
-        /// The round, from 1.
+        /// The iteration, counted from 1.
         round: u32,
-        /// The task it is for.
         task: Option<String>,
     },
-    /// How far a task is now.
+    /// The new status of a task.
     Task {
-        /// The loop.
         node: NodeId,
-        /// Which.
         task: String,
-        /// How far.
         status: crate::tasks::TaskStatus,
-        /// What was wrong, or where its work is.
+        /// The problem, or the place of the work.
         why: Option<String>,
     },
-    /// The turn, the node, or an answer that does not fit is tried again.
+    /// A turn, a node or an answer that does not fit its schema is tried again.
     Retrying {
-        /// The node.
         #[serde(default = "unnamed")]
         node: NodeId,
-        /// What went wrong.
         what: String,
-        /// The try that follows.
+        /// The next attempt, counted from 1.
         attempt: u32,
-        /// How many there are at most, where that is known.
+        /// The maximum number of attempts, if known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         of: Option<u32>,
-        /// When it follows, where that is not at once.
+        /// The time of the next attempt, if it does not follow at once.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until: Option<Moment>,
     },
-    /// The run is over.
     Finished {
-        /// How and why.
         outcome: Outcome,
-        /// Turns.
         iterations: u32,
-        /// What it spent.
         usage: Usage,
     },
 }

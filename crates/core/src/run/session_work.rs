@@ -10,119 +10,109 @@ use crate::looping::verdict::Inspection;
 use crate::time::Moment;
 use crate::usage::Usage;
 
-/// A turn's process.
+/// The process of a turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Turn {
-    /// The effect that runs it.
+    /// The effect that runs the turn.
     pub effect: EffectId,
-    /// An earlier conversation goes on in it.
+    /// The turn resumes an earlier session.
     pub resumed: bool,
-    /// Its host is known to have been started.
+    /// The host is known to have started.
     pub started: bool,
-    /// Tool hooks that arrived.
+    /// The number of tool hooks that arrived.
     pub tool_hooks: u32,
-    /// Stop hooks that arrived and counted.
+    /// The number of Stop hooks that arrived and counted.
     pub stops: u32,
-    /// The owner changed while it ran, so hooks may have gone unanswered.
+    /// The owner changed during the turn, so some hooks may have no answer.
     pub owner_changed: bool,
-    /// Hook calls that no owner answered and that the agent was told about.
+    /// Hook calls that no owner answered and that the agent already knows about.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unanswered: Vec<HookId>,
 }
 
 impl Turn {
-    /// Whether there are calls that no owner answered among these, besides those it knows of.
+    /// Decides whether the list contains a call that the agent does not know about yet.
     pub fn has_missed(&self, unanswered: &[HookId]) -> bool {
         unanswered.iter().any(|hook| !self.unanswered.contains(hook))
     }
 }
 
-/// What the sessions of a node are doing.
+/// The phase of a node's sessions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "phase")]
 pub enum SessionPhase {
-    /// Tracker and state file are made.
+    /// Windlass makes the tracker and the state file.
     Preparing,
-    /// The agent works.
     InTurn,
-    /// A finished turn is looked at.
+    /// Windlass judges a finished turn.
     Judging {
         /// The Stop hook that waits for the verdict.
         hook: Option<HookId>,
-        /// What was seen, once it was.
+        /// The result of the inspection, once there is one.
         sight: Option<Inspection>,
     },
-    /// The same turn is tried again later.
+    /// The same turn is repeated later.
     Pausing {
-        /// Why.
         waiting: Waiting,
-        /// The conversation goes on rather than begins anew.
+        /// The turn resumes the session instead of starting a new one.
         resume: bool,
     },
-    /// It is decided; the agent ends its turn by itself.
+    /// The outcome is decided, and the agent ends its turn by itself.
     Closing {
-        /// How it will end.
         outcome: Outcome,
     },
-    /// It is decided; things are put away.
+    /// The outcome is decided, and Windlass cleans up.
     Ending {
-        /// How it will end.
         outcome: Outcome,
     },
 }
 
-/// One node's work.
+/// The work of one node with an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionWork {
-    /// The node, by its name in this round and try, with its texts in it.
+    /// The node instance, with its prompt filled in.
     pub node: SessionPrompt,
-    /// The node as the workflow names it.
+    /// The id of the node in the workflow.
     pub step: NodeId,
-    /// Where it works.
     pub workspace: String,
-    /// What it must answer.
+    /// The JSON Schema of the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
-    /// The checks are run after its turns.
+    /// Checks run after each turn.
     pub checked: bool,
-    /// What it is doing.
     pub phase: SessionPhase,
-    /// Turns finished.
+    /// The number of finished turns.
     pub turns: u32,
-    /// The try of the turn under way, from 1.
+    /// The attempt at the current turn, counted from 1.
     pub attempt: u32,
-    /// Transient errors in a row.
+    /// Consecutive transient errors.
     pub transient: u32,
-    /// Interruptions in a row.
+    /// Consecutive interruptions.
     pub interrupted: u32,
-    /// Rate limits in a row.
+    /// Consecutive rate limits.
     pub rate_limits: u32,
-    /// Answers in a row that did not fit the schema.
+    /// Consecutive answers that did not fit the schema.
     #[serde(default)]
     pub unfit: u32,
-    /// The conversation.
     pub session: Option<SessionId>,
     /// The process, while it runs.
     pub turn: Option<Turn>,
-    /// What the next prompt says about failures.
+    /// The failures that the next prompt mentions.
     pub feedback: Option<String>,
-    /// The digest after the last turn.
+    /// The digest of tracker and repository after the last turn.
     pub fingerprint: String,
-    /// Turns in a row that changed nothing.
+    /// Consecutive turns that changed nothing.
     pub idle_turns: u32,
-    /// What it spent.
     pub usage: Usage,
-    /// The agent's last words.
     pub last_message: Option<String>,
-    /// What it answered, where it fits the schema.
+    /// The answer, if it fits the schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
-    /// When it must be over.
     pub deadline: Option<Moment>,
 }
 
 impl SessionWork {
-    /// The turn under way, from 1.
+    /// Returns the number of the current turn, counted from 1.
     pub fn current_turn(&self) -> u32 {
         self.turns + 1
     }

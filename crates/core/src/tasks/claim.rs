@@ -1,4 +1,4 @@
-//! Which task a run takes, and how far a task is when the work on it is over.
+//! The task that a run takes, and its status after the work.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -6,57 +6,56 @@ use serde_json::Value;
 use super::deadlock::Deadlock;
 use super::task::{TaskId, TaskStatus};
 
-/// What there is to do.
+/// The result of asking for a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Claim {
-    /// This task, which is marked as begun.
+    /// A task, now marked as in progress.
     Task {
-        /// Which.
         id: TaskId,
-        /// All that the file says of it.
+        /// The task's entry in the file.
         task: Value,
     },
-    /// Nothing now: others are in progress, and no other is ready.
+    /// No task is ready now, but others are in progress.
     Working,
-    /// Nothing: every task is passing or skipped, or none that is left may be taken.
+    /// Every task is passing or skipped, or the run may not take any of the rest.
     AllDone,
-    /// Nothing: tasks are open, and `select` matches no task at all.
+    /// Tasks are open, but `select` matches no task at all.
     NoneSelected {
-        /// How many are open.
+        /// The number of open tasks.
         open: usize,
     },
-    /// Nothing: these failed and may not be tried again.
+    /// The remaining tasks failed and may not be tried again.
     Failed {
-        /// In the order of their turn.
+        /// The failed tasks, in order of priority.
         ids: Vec<TaskId>,
     },
-    /// Nothing: what is left can never be ready.
+    /// The remaining tasks can never become ready.
     Deadlock(Deadlock),
-    /// Nothing, until a person has decided about tasks that somebody left out or took away.
+    /// A person must first decide about tasks that someone skipped or removed.
     Unproven {
-        /// Which, and what to do.
+        /// The tasks concerned, and what to do.
         why: String,
     },
     /// The file cannot be used.
     Unreadable {
-        /// Why, and what to do.
+        /// The reason, and what to do.
         why: String,
     },
 }
 
-/// Who wrote into the file how far a task is.
+/// The author of a status in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StatusWriter {
-    /// A person.
     Person,
-    /// Perhaps the agent that works on it.
+    /// Unknown: perhaps the agent that works on the task.
     Anybody,
 }
 
-/// How far a task is after work on it: only what succeeded, and was said to be done by the agent that did it,
-/// is passing. What the file says when the work is over counts as said. Decided again on what was
-/// written for it, it is the same, reason and all.
+/// Returns the status of a task after the work, and the reason if the agent's report is why it fails.
+///
+/// A task passes only if the work succeeded and, with `needs_word`, the agent reported it as done. A status
+/// in the file counts as a report. Settling the resulting status again gives the same status.
 pub fn settle(
     ok: bool,
     needs_word: bool,
@@ -65,7 +64,7 @@ pub fn settle(
     by: StatusWriter,
 ) -> (TaskStatus, Option<&'static str>) {
     match (said, in_file) {
-        // It is not overruled.
+        // Windlass does not overrule a person who skips a task.
         (_, TaskStatus::Skipped) if by == StatusWriter::Person => (TaskStatus::Skipped, None),
         _ if !ok => (TaskStatus::Failing, None),
         (Some(TaskStatus::Passing), _) | (None, TaskStatus::Passing) => (TaskStatus::Passing, None),
@@ -74,7 +73,7 @@ pub fn settle(
             (TaskStatus::Failing, Some("the agent said that the task is not done"))
         }
         (Some(TaskStatus::Skipped), _) | (None, TaskStatus::Skipped) => {
-            (TaskStatus::Failing, Some("the agent wants to leave the task out, which only a person decides"))
+            (TaskStatus::Failing, Some("the agent wants to skip the task, which only a person may do"))
         }
         (None | Some(TaskStatus::InProgress | TaskStatus::Pending), _) => {
             (TaskStatus::Failing, Some("the agent did not say that the task is done"))

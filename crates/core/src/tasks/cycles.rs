@@ -1,17 +1,17 @@
-//! Finds tasks that wait for each other in a ring.
+//! Finds tasks that wait for each other in a cycle.
 //!
-//! The number of rings in a graph can be astronomical. One is found for each task that is in
-//! any, the shortest through it, which names every task concerned.
+//! A graph can have an astronomical number of cycles. For each task in any cycle, this finds only the
+//! shortest one through it. Together they name every task concerned.
 
 use std::collections::{BTreeSet, VecDeque};
 
-/// A knot larger than this is a mistake of its author: nobody reads so much about it. So many
-/// vertices are asked for a ring, and no more once the rings together are this long.
+/// Limits for very large cycles, which no one would read about in full: the number of vertices searched
+/// from, and the total length of the cycles after which the search stops.
 const ASKED: usize = 200;
 const TOLD: usize = 10_000;
 
-/// The rings of a graph, given for each vertex the vertices it waits for. Each starts with its
-/// lowest vertex and is there once; they are in the order of the vertex they were found at.
+/// Returns the cycles of a graph; `waits_for` has the targets of each vertex. Each cycle starts at its
+/// lowest vertex and appears once. Cycles are in the order of the vertex where they were found.
 pub(super) fn cycles(waits_for: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let is_knotted = knotted(waits_for);
     let knotted = is_knotted.iter().enumerate().filter(|(_, is_knotted)| **is_knotted);
@@ -32,8 +32,8 @@ pub(super) fn cycles(waits_for: &[Vec<usize>]) -> Vec<Vec<usize>> {
     found
 }
 
-/// Marks what is left when vertices that wait for nothing, or that nothing waits for, are taken
-/// away again and again. All rings are in there.
+/// Marks the vertices that remain after repeatedly removing those that wait for nothing or that nothing
+/// waits for. They include all cycles.
 fn knotted(waits_for: &[Vec<usize>]) -> Vec<bool> {
     let mut awaited_by = vec![Vec::new(); waits_for.len()];
     for (vertex, targets) in waits_for.iter().enumerate() {
@@ -53,7 +53,7 @@ fn holds(marks: &[bool], vertex: usize) -> bool {
     marks.get(vertex).copied().unwrap_or(false)
 }
 
-/// Takes away vertices without an edge out, and then those that thereby have none left.
+/// Removes vertices without outgoing edges, until none are left.
 fn peel(left: &mut [bool], out: &[Vec<usize>], into: &[Vec<usize>]) {
     let counted = |targets: &Vec<usize>| targets.iter().filter(|target| holds(left, **target)).count();
     let mut counts: Vec<usize> = out.iter().map(counted).collect();
@@ -73,7 +73,7 @@ fn peel(left: &mut [bool], out: &[Vec<usize>], into: &[Vec<usize>]) {
     }
 }
 
-/// The shortest way from a vertex back to itself.
+/// Returns the shortest path from a vertex back to itself.
 fn shortest_through(start: usize, waits_for: &[Vec<usize>], within: &[bool]) -> Option<Vec<usize>> {
     let mut came_from = vec![None; waits_for.len()];
     let mut queue = VecDeque::from([start]);
@@ -92,7 +92,7 @@ fn shortest_through(start: usize, waits_for: &[Vec<usize>], within: &[bool]) -> 
     None
 }
 
-/// The way that was gone from `start` to a vertex, both included.
+/// Returns the path from `start` to a vertex, both included.
 fn way_to(vertex: usize, start: usize, came_from: &[Option<usize>]) -> Vec<usize> {
     let mut way = vec![vertex];
     let mut at = vertex;

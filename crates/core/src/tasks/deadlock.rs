@@ -1,4 +1,4 @@
-//! Why nothing can go on although something is left to do.
+//! Explains why no task can start although some are left.
 
 use std::fmt;
 
@@ -8,34 +8,19 @@ use super::cycles::cycles;
 use super::select::{Attempts, Index};
 use super::task::{TaskId, TaskStatus};
 
-/// What holds the tasks up that are left. A ring is named before a missing id, and that before
-/// a failed dependency: it is never solved by doing the others.
+/// The obstacle for the remaining tasks. A cycle is reported before a missing id, and a missing id before a
+/// failed dependency, because other tasks cannot resolve it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Deadlock {
-    /// Each waits for the one after it, and the last for the first. The shortest there is.
+    /// Each task waits for the next, and the last for the first. This is the shortest cycle.
     Cycle(Vec<TaskId>),
     /// A task waits for one that is not in the file.
-    Missing {
-        /// Who waits.
-        task: TaskId,
-        /// For what.
-        dependency: TaskId,
-    },
+    Missing { task: TaskId, dependency: TaskId },
     /// A task waits for one that failed and may not be tried again.
-    Failed {
-        /// Who waits.
-        task: TaskId,
-        /// For what.
-        dependency: TaskId,
-    },
-    /// A task waits for one that is not done and that nobody here may take.
-    LeftOut {
-        /// Who waits.
-        task: TaskId,
-        /// For what.
-        dependency: TaskId,
-    },
+    Failed { task: TaskId, dependency: TaskId },
+    /// A task waits for one that is not done and that this run may not take.
+    LeftOut { task: TaskId, dependency: TaskId },
 }
 
 impl fmt::Display for Deadlock {
@@ -57,29 +42,29 @@ impl fmt::Display for Deadlock {
 }
 
 impl Deadlock {
-    /// What a person can do about it.
+    /// Suggests what a person can do about it.
     pub fn way_out(&self) -> String {
         match self {
             Deadlock::Cycle(ring) => {
                 let first = typed(ring.first().map(TaskId::as_str).unwrap_or_default());
-                format!("remove one of these dependencies, or give one up: `windlass tasks set {first} skip`")
+                format!("remove one of these dependencies, or skip a task: `windlass tasks set {first} skip`")
             }
             Deadlock::Missing { dependency, .. } => {
                 format!("add a task with the id `{dependency}`, or remove that dependency")
             }
             Deadlock::Failed { dependency, .. } => {
                 let dependency = typed(dependency.as_str());
-                format!("try it again: `windlass tasks set {dependency} pending`; or give it up: `… skip`")
+                format!("try it again: `windlass tasks set {dependency} pending`; or skip it: `… skip`")
             }
             Deadlock::LeftOut { dependency, .. } => {
                 let dependency = typed(dependency.as_str());
-                format!("let `select` take it, or give it up: `windlass tasks set {dependency} skip`")
+                format!("change `select` to include it, or skip it: `windlass tasks set {dependency} skip`")
             }
         }
     }
 }
 
-/// An id as it has to be typed in a shell.
+/// Quotes an id for a shell.
 fn typed(id: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-' | '/');
     match id {
@@ -88,7 +73,7 @@ fn typed(id: &str) -> String {
     }
 }
 
-/// A ring, told as a way back to where it began.
+/// Describes a cycle as a path back to its start.
 pub(super) fn describe_ring(ring: &[TaskId]) -> String {
     let [only] = ring else {
         let way: Vec<&str> = ring.iter().chain(ring.first()).map(TaskId::as_str).collect();
@@ -97,7 +82,8 @@ pub(super) fn describe_ring(ring: &[TaskId]) -> String {
     format!("task {only} waits for itself")
 }
 
-/// What holds up the tasks that wait. Nothing must be ready or in progress, and something left.
+/// Finds the obstacle for the waiting tasks. Expects that some tasks are left, but none is ready or in
+/// progress.
 pub(super) fn diagnose(index: &Index<'_>, attempts: &Attempts) -> Option<Deadlock> {
     ring(index, attempts)
         .or_else(|| {
@@ -114,7 +100,7 @@ pub(super) fn diagnose(index: &Index<'_>, attempts: &Attempts) -> Option<Deadloc
 }
 
 fn ring(index: &Index<'_>, attempts: &Attempts) -> Option<Deadlock> {
-    // What is finished or has failed for good waits for nothing any more.
+    // Finished tasks, and tasks that failed for good, no longer wait.
     let waits_for: Vec<Vec<usize>> = (0..index.tasks.len())
         .map(|place| if index.is_open(place, attempts) { index.unmet_places(place) } else { Vec::new() })
         .collect();
@@ -124,7 +110,7 @@ fn ring(index: &Index<'_>, attempts: &Attempts) -> Option<Deadlock> {
 }
 
 impl Index<'_> {
-    /// Whether a task is still to be done, and may be.
+    /// Returns true if a task is still to be done and may be tried.
     pub(super) fn is_open(&self, place: usize, attempts: &Attempts) -> bool {
         self.tasks.get(place).is_some_and(|task| match task.status {
             TaskStatus::Pending => true,
@@ -133,14 +119,15 @@ impl Index<'_> {
         })
     }
 
-    /// Whether a task failed and may not be tried again.
+    /// Returns true if a task failed and may not be tried again.
     fn has_failed(&self, place: usize, attempts: &Attempts) -> bool {
         self.tasks
             .get(place)
             .is_some_and(|task| task.status == TaskStatus::Failing && !attempts.allow(&task.id))
     }
 
-    /// The first dependency of an open task whose places in the file are so.
+    /// Finds the first unmet dependency of an open task for which `is_so` is true. `is_so` gets the
+    /// dependency's places in the file.
     fn first_unmet(
         &self,
         attempts: &Attempts,

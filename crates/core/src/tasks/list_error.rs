@@ -1,52 +1,47 @@
-//! What is wrong with a list of tasks, before any of it is run.
+//! Finds the errors in a list of tasks before any task runs.
 //!
-//! Everything at once. Where it stands in the file, and which id was meant, is `forms`' to say.
+//! Reports all errors at once. `forms` adds their positions in the file and suggests ids.
 
 use super::cycles::cycles;
 use super::deadlock::describe_ring;
 use super::select::Index;
 use super::task::{Task, TaskId};
 
-/// One thing that is wrong. Tasks and dependencies are named by their place in the list.
+/// An error in a task list. Tasks and dependencies are given by their index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaskListError {
     /// A task has the id of an earlier one.
     DuplicateId {
-        /// The later one.
+        /// The later task.
         task: usize,
-        /// The earlier one.
+        /// The earlier task.
         first: usize,
     },
     /// A task has no name.
-    EmptyName {
-        /// Which.
-        task: usize,
-    },
-    /// A task waits for one that is not there.
+    EmptyName { task: usize },
+    /// A task depends on an unknown id.
     UnknownDependency {
-        /// Who waits.
         task: usize,
-        /// For which of its dependencies.
+        /// The index in the task's dependencies.
         dependency: usize,
     },
-    /// A task waits for itself.
+    /// A task depends on itself.
     SelfDependency {
-        /// Who waits.
         task: usize,
-        /// By which of its dependencies.
+        /// The index in the task's dependencies.
         dependency: usize,
     },
-    /// Several tasks wait for each other, each for the one after it.
+    /// Several tasks wait for each other, each for the next.
     Cycle {
-        /// The first of them.
+        /// The first task of the cycle.
         task: usize,
-        /// All of them.
+        /// The ids of all tasks of the cycle.
         ids: Vec<TaskId>,
     },
 }
 
 impl TaskListError {
-    /// What it is, in words.
+    /// Describes the error for a person.
     pub fn describe(&self, tasks: &[Task]) -> String {
         let id = |place: &usize| tasks.get(*place).map(|task| task.id.as_str()).unwrap_or_default();
         match self {
@@ -63,7 +58,7 @@ impl TaskListError {
     }
 }
 
-/// Everything that is wrong with these tasks.
+/// Returns all errors in a list of tasks.
 pub fn list_errors(tasks: &[Task]) -> Vec<TaskListError> {
     let index = Index::of(tasks);
     let mut found = Vec::new();
@@ -90,7 +85,8 @@ fn dependency_flaws(index: &Index<'_>, place: usize, task: &Task) -> Vec<TaskLis
     task.dependencies.iter().enumerate().filter_map(flaw).collect()
 }
 
-/// Whatever their status: a ring that is done today is a trap when a task is opened again.
+/// Finds cycles, whatever the status of their tasks: a finished cycle becomes a deadlock once a task is
+/// reopened.
 fn rings(index: &Index<'_>) -> Vec<TaskListError> {
     let waits = |task: &Task| -> Vec<usize> {
         task.dependencies.iter().flat_map(|id| index.places(id).first().copied()).collect()
@@ -101,7 +97,7 @@ fn rings(index: &Index<'_>) -> Vec<TaskListError> {
             ring.iter().filter_map(|place| index.tasks.get(*place)).map(|task| task.id.clone()).collect();
         Some(TaskListError::Cycle { task: ring.first().copied()?, ids })
     };
-    // A ring of one is a self dependency, and said as such.
+    // A cycle of one task is reported as a self dependency.
     cycles(&waits_for).into_iter().filter(|ring| ring.len() > 1).filter_map(ring).collect()
 }
 

@@ -1,12 +1,12 @@
-//! Tasks: what there is to do, in which order, and when all of it is done.
+//! Tasks: what there is to do, in which order, and when it is done.
 //!
-//! - [`task`]: a [`Task`], its [`Status`] and [`TaskId`], a file of them ([`Tasks`]).
-//! - [`select`]: which task is [`next`], all that are [`ready`], what a crash left behind.
-//! - [`Claim`]: what a run takes; [`settle`]: how far a task is after work on it.
-//! - [`deadlock`]: why nothing can go on. [`flaw`]: what is wrong with a list before it is run.
+//! - [`task`]: a [`Task`], its [`TaskStatus`] and [`TaskId`], and a file of them ([`Tasks`]).
+//! - [`select`]: the [`next`] task, all [`ready`] tasks, and recovery after a crash.
+//! - [`Claim`]: the task that a run takes. [`settle`]: its status after the work.
+//! - [`deadlock`]: the reason why no task can start. [`list_error`]: errors in a list before it runs.
 //!
-//! Pure. Reading and writing `tasks.json` is `forms`', its place on the disk the runtime's; who
-//! counts attempts, and who may call a task passing, is the engine's.
+//! Pure. `forms` reads and writes the content of `tasks.json`, and the runtime the file on disk. The engine
+//! counts attempts and decides whose word makes a task passing.
 
 mod claim;
 mod cycles;

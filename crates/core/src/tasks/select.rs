@@ -1,8 +1,8 @@
-//! Which task is next.
+//! Selects the next task.
 //!
-//! Lower priority first, then the order of the file. A dependency is met when it is passing or
-//! skipped. A failing task is tried again within a budget that the caller counts. Nothing ready
-//! while something is left is never "all done": it is work elsewhere, a failure or a deadlock.
+//! Tasks are ordered by priority, lower first, then by their order in the file. A dependency is met when it
+//! is passing or skipped. A failing task may be tried again; the caller counts the attempts. If no task is
+//! ready but some are left, the result is never "all done" but work in progress, a failure or a deadlock.
 
 use std::collections::BTreeMap;
 
@@ -11,33 +11,33 @@ use serde::{Deserialize, Serialize};
 use super::deadlock::{self, Deadlock};
 use super::task::{Priority, Task, TaskId, TaskStatus};
 
-/// How often a task may be tried, and how often each was.
+/// The attempts allowed per task, and the attempts made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempts {
-    /// Tries in total.
+    /// The maximum number of attempts for each task.
     pub allowed: u32,
-    /// Tries made so far; a task that is not here was not tried.
+    /// The number of attempts made so far. A task that is not listed has none.
     pub made: BTreeMap<TaskId, u32>,
 }
 
 impl Attempts {
-    /// So many tries for each task, none made yet.
+    /// Creates a budget of this many attempts per task, with none made.
     pub fn of(allowed: u32) -> Attempts {
         Attempts { allowed, made: BTreeMap::new() }
     }
 
-    /// Whether a task may be tried once more.
+    /// Returns true if a task may be tried again.
     pub fn allow(&self, id: &TaskId) -> bool {
         self.made.get(id).copied().unwrap_or(0) < self.allowed
     }
 
-    /// Counts a try.
+    /// Counts an attempt.
     pub fn count(&mut self, id: &TaskId) {
         let made = self.made.entry(id.clone()).or_default();
         *made = made.saturating_add(1);
     }
 
-    /// No other try of a task is made.
+    /// Uses up all attempts of a task.
     pub fn spend(&mut self, id: &TaskId) {
         self.made.insert(id.clone(), self.allowed);
     }
@@ -49,26 +49,26 @@ impl Default for Attempts {
     }
 }
 
-/// What is to be done now.
+/// The result of selecting a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NextTask {
-    /// This task.
+    /// The task to do next.
     Task(TaskId),
-    /// Nothing: some are in progress, and no other is ready.
+    /// No task is ready, but some are in progress.
     Working,
-    /// Nothing: every task is passing or skipped.
+    /// Every task is passing or skipped.
     AllDone,
-    /// Nothing: these failed and may not be tried again, all others are done.
+    /// These tasks failed and may not be tried again. All others are done.
     Failed {
-        /// In the order of their turn.
+        /// The failed tasks, in order of priority.
         ids: Vec<TaskId>,
     },
-    /// Nothing: what is left can never be ready.
+    /// The remaining tasks can never become ready.
     Deadlock(Deadlock),
 }
 
-/// Chooses.
+/// Selects the next task.
 pub fn next(tasks: &[Task], attempts: &Attempts) -> NextTask {
     let index = Index::of(tasks);
     if let Some(first) = index.ready(attempts).first() {
@@ -86,24 +86,24 @@ pub fn next(tasks: &[Task], attempts: &Attempts) -> NextTask {
     }
 }
 
-/// All tasks that can be begun now, in the order of their turn.
+/// Returns all tasks that can start now, in order of priority.
 pub fn ready<'a>(tasks: &'a [Task], attempts: &Attempts) -> Vec<&'a Task> {
     Index::of(tasks).ready(attempts)
 }
 
-/// Whether nothing is left to do. What is in progress or failing is left.
+/// Returns true if nothing is left to do. Tasks in progress and failing tasks count as left.
 pub fn is_done(tasks: &[Task]) -> bool {
     tasks.iter().all(|task| task.status.is_met())
 }
 
-/// What each task waits for, in the order of the file; each dependency once, as it is said.
+/// Returns the unmet dependencies of each task, in file order and without repetition.
 pub fn waits(tasks: &[Task]) -> Vec<Vec<&TaskId>> {
     let index = Index::of(tasks);
     tasks.iter().map(|task| index.unmet(task)).collect()
 }
 
-/// Puts back to pending what was in progress when its worker died, and names it. Whoever is
-/// still at work is known to the caller.
+/// Resets tasks to pending if their worker died while they were in progress. Returns their ids. The caller
+/// knows which tasks still have a live worker.
 pub fn recover(tasks: &mut [Task], is_held: impl Fn(&TaskId) -> bool) -> Vec<TaskId> {
     let mut recovered = Vec::new();
     for task in tasks.iter_mut().filter(|task| task.status == TaskStatus::InProgress) {
@@ -116,22 +116,17 @@ pub fn recover(tasks: &mut [Task], is_held: impl Fn(&TaskId) -> bool) -> Vec<Tas
     recovered
 }
 
-/// How many tasks are how far.
+/// The number of tasks with each status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct TaskTally {
-    /// Not begun.
     pub pending: usize,
-    /// Begun.
     pub in_progress: usize,
-    /// Done.
     pub passing: usize,
-    /// Tried and not done.
     pub failing: usize,
-    /// Not to be done.
     pub skipped: usize,
 }
 
-/// Counts them.
+/// Counts tasks by status.
 pub fn tally(tasks: &[Task]) -> TaskTally {
     let mut tally = TaskTally::default();
     for task in tasks {
@@ -162,7 +157,7 @@ impl<'a> Index<'a> {
         Index { tasks, places }
     }
 
-    /// Where a task stands; more than once only in a file that is wrong.
+    /// Returns the positions of a task; more than one only in a file with duplicate ids.
     pub(super) fn places(&self, id: &TaskId) -> &[usize] {
         self.places.get(id).map(Vec::as_slice).unwrap_or_default()
     }
@@ -182,14 +177,14 @@ impl<'a> Index<'a> {
         unmet
     }
 
-    /// The tasks of the file that a task waits for.
+    /// Returns the positions of the unmet dependencies that are in the file.
     pub(super) fn unmet_places(&self, place: usize) -> Vec<usize> {
         let dependencies = self.tasks.get(place).map(|task| task.dependencies.as_slice()).unwrap_or_default();
         let unmet = dependencies.iter().filter(|id| !self.is_met(id));
         unmet.flat_map(|id| self.places(id).iter().copied()).collect()
     }
 
-    /// All places in the order of their turn.
+    /// Returns all positions in order of priority.
     pub(super) fn order(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.tasks.len()).collect();
         order.sort_by_key(|place| turn(self.tasks.get(*place).and_then(|task| task.priority)));
@@ -208,7 +203,7 @@ impl<'a> Index<'a> {
     }
 }
 
-/// Those without a priority come last.
+/// Sorts tasks without a priority last.
 fn turn(priority: Option<Priority>) -> (bool, Option<Priority>) {
     (priority.is_none(), priority)
 }

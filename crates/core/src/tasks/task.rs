@@ -1,6 +1,6 @@
-//! A task, and a file of them, as values.
+//! A task, and a file of tasks, as values.
 //!
-//! An id or a status is one thing however it is written: `#3` is `3`, `done` is `passing`.
+//! Different spellings of an id or a status are equal: `#3` is `3`, `done` is `passing`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,32 +15,28 @@ pub const VERSION: &str = "1.0";
 /// Longer ids do not fit in a table or a branch name.
 const LONGEST_ID: usize = 60;
 
-/// Names a task in its file: never empty, on one line, without the `#` and the blanks around it.
+/// The id of a task in its file: one line, never empty, without surrounding blanks or a leading `#`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct TaskId(String);
 
-/// Why a text is no id.
+/// The reason why a text is not an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BadId {
-    /// Nothing is left of it.
     #[error("an id must not be empty")]
     Empty,
-    /// Line breaks and the like.
-    #[error("an id must not have control characters in it")]
+    #[error("an id must not contain control characters")]
     Control,
-    /// Too many characters.
     #[error("an id must have at most {LONGEST_ID} characters")]
     Long,
 }
 
 impl TaskId {
-    /// The text of the id.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The id after all numbers that are ids of these tasks.
+    /// Returns the next number after all numeric ids of these tasks.
     pub fn following(tasks: &[Task]) -> TaskId {
         let numbers = tasks.iter().filter_map(|task| task.id.0.parse::<u64>().ok());
         TaskId(numbers.max().unwrap_or(0).saturating_add(1).to_string())
@@ -86,24 +82,24 @@ impl fmt::Display for TaskId {
 }
 
 words! {
-    /// How far a task is.
+    /// The status of a task.
     #[derive(PartialOrd, Ord, Hash, Default)]
     pub enum TaskStatus {
-        /// Nobody has begun.
+        /// Not started.
         #[default]
         Pending = "pending",
-        /// Somebody is at it.
+        /// Someone works on it.
         InProgress = "in_progress",
         /// Proven done.
         Passing = "passing",
-        /// Tried, and not done.
+        /// Tried, but not done.
         Failing = "failing",
-        /// Not to be done; who waits for it need not.
+        /// Not to be done. Tasks that depend on it need not wait.
         Skipped = "skipped",
     }
 }
 
-/// What people and agents write instead.
+/// Other words that people and agents write.
 const ALIASES: &[(TaskStatus, &[&str])] = &[
     (TaskStatus::Pending, &["todo", "to_do", "open", "not_started", "notstarted"]),
     (TaskStatus::InProgress, &["inprogress", "doing", "wip", "started"]),
@@ -113,7 +109,7 @@ const ALIASES: &[(TaskStatus, &[&str])] = &[
 ];
 
 impl TaskStatus {
-    /// Reads the word, or one that means the same.
+    /// Reads a status word or an alias.
     pub fn parse(written: &str) -> Option<TaskStatus> {
         let word = written.trim().to_lowercase().replace(['-', ' '], "_");
         let means = |status: &TaskStatus| {
@@ -123,7 +119,7 @@ impl TaskStatus {
         TaskStatus::ALL.into_iter().find(means)
     }
 
-    /// Whether nobody needs to wait for a task that is this far.
+    /// Returns true if tasks that depend on this one need not wait.
     pub fn is_met(self) -> bool {
         match self {
             TaskStatus::Passing | TaskStatus::Skipped => true,
@@ -132,18 +128,17 @@ impl TaskStatus {
     }
 }
 
-/// When it is a task's turn: lower comes first. Any number, so that one fits between two.
+/// The priority of a task: lower comes first. Fractions are allowed, so that a task fits between two others.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(try_from = "f64", into = "Value")]
 pub struct Priority(f64);
 
-/// A number that no priority can be.
+/// The error for a number that is not finite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a priority must be a finite number")]
 pub struct BadPriority;
 
 impl Priority {
-    /// The number.
     pub fn number(self) -> f64 {
         self.0
     }
@@ -153,7 +148,7 @@ impl TryFrom<f64> for Priority {
     type Error = BadPriority;
 
     fn try_from(number: f64) -> Result<Priority, BadPriority> {
-        // Adding zero makes the negative zero an ordinary one.
+        // Adding zero turns negative zero into zero.
         if number.is_finite() { Ok(Priority(number + 0.0)) } else { Err(BadPriority) }
     }
 }
@@ -167,7 +162,7 @@ impl FromStr for Priority {
 }
 
 impl From<Priority> for Value {
-    /// A whole number is written as one.
+    /// Writes a whole number without a fraction.
     fn from(priority: Priority) -> Value {
         match priority.to_string().parse::<i64>() {
             Ok(whole) => whole.into(),
@@ -205,32 +200,30 @@ impl Eq for Priority {}
 /// One thing to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
-    /// Names it in its file.
     pub id: TaskId,
-    /// What it is, on one line.
+    /// A description on one line.
     pub name: String,
-    /// What it is, at length.
+    /// A longer description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// How far it is.
     #[serde(default)]
     pub status: TaskStatus,
-    /// When it is its turn; a task without one comes after those that have one.
+    /// The priority. Tasks without one come last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<Priority>,
-    /// What must be done before.
+    /// The tasks that must be done first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dependencies: Vec<TaskId>,
-    /// Whatever its author wants to remember.
+    /// Anything that the author wants to keep.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
-    /// Fields that mean nothing to us.
+    /// Unknown fields, which are kept.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
 
 impl Task {
-    /// A pending task with nothing else said about it.
+    /// Creates a pending task with only an id and a name.
     pub fn named(id: TaskId, name: impl Into<String>) -> Task {
         Task {
             id,
@@ -248,18 +241,17 @@ impl Task {
 /// A file of tasks.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Tasks {
-    /// In the order of the file.
     pub tasks: Vec<Task>,
-    /// When it was made and changed, and from what.
+    /// The times of creation and change, and the origin.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
-    /// Fields that mean nothing to us.
+    /// Unknown fields, which are kept.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
 
 impl Tasks {
-    /// The task of this id.
+    /// Returns the task with this id.
     pub fn get(&self, id: &TaskId) -> Option<&Task> {
         self.tasks.iter().find(|task| task.id == *id)
     }

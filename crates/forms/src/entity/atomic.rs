@@ -1,4 +1,4 @@
-//! Atomic: Markdown with frontmatter; its older files write keys in camel case.
+//! Atomic: Markdown with frontmatter. Its older files write keys in camel case.
 
 use windlass_core::entity::EntityKind;
 

@@ -4,7 +4,7 @@ use windlass_core::entity::{Entity, EntityKind, Level, Provider};
 
 use super::read::{Origin, parse};
 
-/// A file of the sources.
+/// A file compiled into the binary.
 struct File {
     kind: EntityKind,
     name: &'static str,
@@ -59,7 +59,7 @@ const FILES: &[File] = &[
     agent!("reviewer"),
 ];
 
-/// What comes with Windlass.
+/// Returns the entities that come with Windlass.
 pub fn builtin() -> Vec<Entity> {
     FILES.iter().flat_map(|file| parse(&file.origin(), file.text).entities).collect()
 }

@@ -1,5 +1,5 @@
-//! Claude Code: commands and skills name their tools in `allowed-tools`, agents in `tools`, what
-//! they may not use in `disallowedTools`.
+//! Claude Code: commands and skills list their tools in `allowed-tools`, agents in `tools`. All
+//! list forbidden tools in `disallowedTools`.
 
 use windlass_core::entity::EntityKind;
 
@@ -11,7 +11,7 @@ pub(super) fn parse(origin: &Origin<'_>, kind: EntityKind, text: &str) -> ReadEn
     markdown::read(origin, kind, meaning, text)
 }
 
-/// Each key for tools is taken in every kind: people mix them up, and a limit is not to be lost.
+/// Accepts each key for tools in every kind: people mix them up, and no limit may be lost.
 fn meaning(kind: EntityKind, key: &str) -> Meaning {
     match key {
         "name" => Meaning::Name,

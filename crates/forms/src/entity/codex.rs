@@ -1,4 +1,4 @@
-//! Codex: agents are TOML, prompts and skills Markdown.
+//! Codex: agents are TOML, prompts and skills are Markdown.
 
 use windlass_core::entity::EntityKind;
 
@@ -14,7 +14,7 @@ pub(super) fn parse(origin: &Origin<'_>, kind: EntityKind, text: &str) -> ReadEn
     }
 }
 
-/// The keys that limit something.
+/// The keys that set a limit.
 const KEYS: [&str; 14] = [
     "sandbox_mode",
     "sandbox_workspace_write",
@@ -32,9 +32,9 @@ const KEYS: [&str; 14] = [
     "rules",
 ];
 
-/// `model_reasoning_effort` and the rest are kept as they are.
+/// Keeps `model_reasoning_effort` and other keys as they are.
 fn agent(_kind: EntityKind, key: &str) -> Meaning {
-    // Codex writes its keys with `_`; a limit with `-` was meant to hold, too.
+    // Codex writes its keys with `_`, but a limit written with `-` must apply too.
     let known = KEYS.into_iter().find(|known| typos(key, known) == 0);
     match known.unwrap_or(key) {
         "name" => Meaning::Name,
@@ -49,7 +49,7 @@ fn agent(_kind: EntityKind, key: &str) -> Meaning {
         "tools" => Meaning::Limit(LimitKey::CodexTools),
         "features" => Meaning::Limit(LimitKey::Features),
         "mcp_servers" => Meaning::Limit(LimitKey::Servers),
-        // What these set is a file of settings again.
+        // These refer to other settings, which Windlass does not read.
         "permissions" | "profile" | "profiles" | "apps" | "agents" | "rules" => {
             Meaning::Limit(LimitKey::Unread)
         }

@@ -1,5 +1,5 @@
-//! GitHub Copilot: prompts of its editor (`.prompt.md`), agents and skills. Tools are a list or a
-//! string, a model may be a list of which the first is wanted.
+//! GitHub Copilot: editor prompts (`.prompt.md`), agents and skills. Tools are a list or a string.
+//! A model may be a list, of which the first is used.
 
 use windlass_core::entity::EntityKind;
 
@@ -11,7 +11,7 @@ pub(super) fn parse(origin: &Origin<'_>, kind: EntityKind, text: &str) -> ReadEn
     markdown::read(origin, kind, meaning, text)
 }
 
-/// `target`, `handoffs` and `mcp-servers` are kept as they are.
+/// Keeps `target`, `handoffs` and `mcp-servers` as they are.
 fn meaning(kind: EntityKind, key: &str) -> Meaning {
     match (kind, key) {
         (EntityKind::Skill, key) => shared::meaning(kind, key),

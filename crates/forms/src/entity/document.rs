@@ -1,4 +1,4 @@
-//! Reads a JSON document that holds several entities: a section a kind, in it a key a name.
+//! Reads a JSON document with several entities: one section per kind, one key per entity.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,9 @@ use crate::diagnostics::Diagnostics;
 use crate::json::{self, JsonMember, JsonValue, kind as kind_of};
 use crate::words::quoted;
 
-/// The most entities one document may hold.
+/// The most entities and mistakes in one document.
 const MOST: usize = 1000;
 
-/// Reads a document.
 pub(super) fn read(
     origin: &Origin<'_>,
     sections: &[(&str, EntityKind)],
@@ -29,7 +28,7 @@ pub(super) fn read(
     refuse_slips(&root, sections, &mut findings);
     all.default_agent = default_agent(&root, &mut findings);
     if findings.has_errors() {
-        // Nobody knows what limits it would set.
+        // The limits of an unreadable document are unknown, so its agents must not be used.
         all.grounds.push(DefaultLimits { agent: None, rules: None });
     }
     let limits = root.iter().filter(|member| is_limit(&member.key));
@@ -49,7 +48,7 @@ pub(super) fn read(
     all
 }
 
-/// The agent that does what names none.
+/// Returns the agent for commands that name none.
 fn default_agent(root: &[JsonMember], findings: &mut Diagnostics<'_>) -> Option<String> {
     let member = root.iter().rfind(|member| member.key == "default_agent")?;
     match &member.node.value {
@@ -62,13 +61,14 @@ fn default_agent(root: &[JsonMember], findings: &mut Diagnostics<'_>) -> Option<
     }
 }
 
-/// An entity of the document, not yet looked at.
+/// An entity of the document that has not been read yet.
 struct DocumentEntry {
     kind: EntityKind,
     member: JsonMember,
 }
 
-/// The entities of all sections in the order of the text; of two with one name the last.
+/// Returns the entities of all sections in the order of the text. The last of several with one name
+/// wins.
 fn entries(
     root: Vec<JsonMember>,
     sections: &[(&str, EntityKind)],
@@ -90,7 +90,7 @@ fn entries(
             let at = member.key_at;
             let before = named.insert((*kind, member.key.clone()), DocumentEntry { kind: *kind, member });
             if let Some(DocumentEntry { member, .. }) = before {
-                let message = format!("{} is already there above; this one is used", quoted(&member.key));
+                let message = format!("{} is defined above as well; this one is used", quoted(&member.key));
                 findings.warn(at, &message, Some("remove one of the two".to_owned()));
             }
         }
@@ -143,13 +143,13 @@ fn entity(
     (draft.entity(members, None, &mut findings), findings.finish())
 }
 
-/// A key that is almost one of those with limits must not lose them.
+/// Reports keys that are almost a key for limits, so that no limit is lost.
 fn refuse_slips(members: &[JsonMember], sections: &[(&str, EntityKind)], findings: &mut Diagnostics<'_>) {
     for JsonMember { key, key_at, .. } in members.iter().filter(|member| !is_limit(&member.key)) {
         let section = sections.iter().find(|section| key.strip_suffix('s') == Some(section.0));
         let near = section.map(|section| format!("did you mean `{}`?", section.0));
         if let Some(near) = near.or_else(|| almost_a_limit(key)) {
-            let message = format!("unknown key {}: a limit would not hold", quoted(&harmless(key)));
+            let message = format!("unknown key {}: a limit would not apply", quoted(&harmless(key)));
             findings.error(*key_at, &message, Some(near));
         }
     }
@@ -159,7 +159,7 @@ fn is_limit(key: &str) -> bool {
     matches!(key, "tools" | "permission" | "permissions")
 }
 
-/// What these limits say, where there are any.
+/// Reads these limits, if there are any.
 fn ground<'m>(
     origin: &Origin<'_>,
     agent: Option<String>,
@@ -176,12 +176,13 @@ fn ground<'m>(
     found.map(|rules| DefaultLimits { agent, rules: (!is_broken).then_some(rules) })
 }
 
-/// Whether an agent says nothing of its own: it only changes one that comes with OpenCode.
+/// Decides whether an agent only adjusts one that comes with OpenCode: it has neither a prompt nor
+/// a description.
 fn is_adjustment(members: &[JsonMember]) -> bool {
     !members.iter().any(|member| matches!(member.key.as_str(), "prompt" | "description"))
 }
 
-/// OpenCode puts files in the place of `{file:…}`; here it stays as it is.
+/// Warns about `{file:…}`: OpenCode inserts the file there, but Windlass does not.
 fn warn_of_files(members: &[JsonMember], findings: &mut Diagnostics<'_>) {
     for member in members {
         let JsonValue::Text(text) = &member.node.value else { continue };
@@ -193,7 +194,7 @@ fn warn_of_files(members: &[JsonMember], findings: &mut Diagnostics<'_>) {
     }
 }
 
-/// Counts lines, going forward.
+/// A line counter that only moves forward.
 struct LineCounter<'a> {
     text: &'a str,
     at: usize,

@@ -1,7 +1,7 @@
-//! Makes an entity of what a file says, whatever its format: keys with their values, and a text.
+//! Builds an entity from the keys, values and text of a file, whatever its format.
 //!
-//! The formats say what each key means; here is decided what happens with a value of the wrong
-//! type, a key that is there twice, a name that is none.
+//! Each format defines the meaning of its keys. This module handles values of the wrong type,
+//! repeated keys and invalid names.
 
 use std::collections::BTreeMap;
 
@@ -15,24 +15,25 @@ use crate::json::{JsonMember, JsonNode, JsonValue, kind};
 use crate::words::{quoted, typos};
 use crate::yaml::to_json;
 
-/// What a key of a format means.
+/// The meaning of a key in one format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Meaning {
     Name,
     Description,
     Aliases,
-    /// It limits what may be used.
+    /// A limit on tools.
     Limit(LimitKey),
     Model,
     Hint,
     Prompt,
-    /// True where the entity is not to be used.
+    /// A switch that turns the entity off.
     Disabled,
-    /// Nothing here: it is kept as it is.
+    /// No meaning to Windlass; kept as it is.
     Other,
 }
 
-/// What a key limits, and with it which values it may have; [`Reader`] has a row for each.
+/// The limit that a key sets, which also determines its valid values. [`LimitReader`] reads each
+/// kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum LimitKey {
     /// The tools that may be used: text or a list.
@@ -41,38 +42,39 @@ pub(super) enum LimitKey {
     ToolsOrSwitches,
     /// Rules about single tools: a word, a map or a list of rules.
     Permissions,
-    /// When Codex asks a person: a word.
+    /// Codex's approval policy: a word.
     Approval,
     /// Codex's sandbox: a word.
     Sandbox,
-    /// What else Codex's sandbox may write: a table.
+    /// Additional settings of Codex's workspace sandbox: a table.
     Writable,
-    /// Which of Codex's own permissions hold: a word.
+    /// The name of a Codex permission profile: a word.
     Profile,
-    /// Codex's search in the web: a word.
+    /// Codex's web search: a word.
     WebSearch,
     /// Codex's own tools: a table of switches.
     CodexTools,
-    /// What Codex can do: a table of switches.
+    /// Codex's features: a table of switches.
     Features,
-    /// Codex's MCP servers, and which of their tools it may use: a table of tables.
+    /// Codex's MCP servers, and the tools of each that it may use: a table of tables.
     Servers,
-    /// Claude Code's mode of permissions: a word.
+    /// Claude Code's permission mode: a word.
     Mode,
-    /// The agent that a command or skill is done by: a name.
+    /// The agent that runs a command or skill: a name.
     Agent,
-    /// The mode of Copilot's chat, which is an agent, too: a name.
+    /// The mode of Copilot's chat, which is also an agent: a name.
     Chat,
-    /// Whether a command of OpenCode is done by a subagent: a switch.
+    /// OpenCode's choice to run a command in a subagent: a switch.
     Subtask,
-    /// The tools that may not be used: text or a list. The last, for nothing permits them again.
+    /// The tools that may not be used: text or a list. Sorts after the others, so that no rule
+    /// allows them again.
     Denied,
-    /// A limit in a form that is not read here.
+    /// A limit in a form that Windlass does not read.
     Unread,
 }
 
 impl LimitKey {
-    /// Whether another key sets the same limit.
+    /// Decides whether two keys set the same limit.
     fn is_again(self, other: LimitKey) -> bool {
         let one = |limit| if limit == LimitKey::ToolsOrSwitches { LimitKey::Tools } else { limit };
         one(self) == one(other) && self != LimitKey::Unread
@@ -91,7 +93,7 @@ const LIMITS: [(&str, LimitKey); 8] = [
     ("approval-policy", LimitKey::Approval),
 ];
 
-/// Words in the name of a key that say: this is a limit.
+/// Words in a key that suggest a limit.
 const TELLING: [&str; 18] = [
     "tool",
     "tools",
@@ -113,7 +115,7 @@ const TELLING: [&str; 18] = [
     "readonly",
 ];
 
-/// Keys with such a word that are about something else.
+/// Keys with such a word that are not limits.
 const ELSE: [&str; 6] = [
     "tool_timeout_sec",
     "tool_output_token_limit",
@@ -123,24 +125,24 @@ const ELSE: [&str; 6] = [
     "hide-from-slash-command-tool",
 ];
 
-/// Which key means what, in one format.
+/// A function that returns the meaning of a key in one format.
 pub(super) type KeyMeanings = fn(EntityKind, &str) -> Meaning;
 
-/// What a file says of one entity.
+/// The parts of a file from which one entity is built.
 pub(super) struct EntityDraft<'a> {
     pub(super) origin: &'a Origin<'a>,
     pub(super) kind: EntityKind,
-    /// The name that the file, the folder or the document gives it.
+    /// The name from the file, the folder or the document.
     pub(super) name: &'a str,
-    /// The byte and the line where it begins.
+    /// The starting byte; `line` is its line.
     pub(super) at: usize,
     pub(super) line: u32,
     pub(super) dialect: KeyMeanings,
-    /// The text of the file where values may stand without quotes, to show one as it was written.
+    /// The text of the file if its values may be unquoted, to show a value as written.
     pub(super) written: Option<&'a str>,
 }
 
-/// The keys that mean something, with their values.
+/// The values of the keys that have a meaning.
 #[derive(Default)]
 struct KeyValues {
     name: Option<JsonMember>,
@@ -169,8 +171,7 @@ impl KeyValues {
 }
 
 impl EntityDraft<'_> {
-    /// The entity; `None` where something is wrong with it, which is then among the findings, or
-    /// where it is switched off.
+    /// Builds the entity. Returns `None` if it is switched off, or after it reports an error.
     pub(super) fn entity(
         &self,
         members: Vec<JsonMember>,
@@ -228,8 +229,8 @@ impl EntityDraft<'_> {
         }
     }
 
-    /// Puts every key where it belongs; of two that mean the same the last wins, but for limits: none of
-    /// those may be lost.
+    /// Sorts the keys by meaning. The last of several with the same meaning wins. Limits are the
+    /// exception: none of them may be lost, so a repeated one is an error.
     fn sort(
         &self,
         members: Vec<JsonMember>,
@@ -242,8 +243,7 @@ impl EntityDraft<'_> {
             let meaning = self.meaning(&member, findings);
             if let Meaning::Limit(limit) = meaning {
                 if let Some((_, before)) = slots.limits.iter().find(|(other, _)| other.is_again(limit)) {
-                    let message =
-                        format!("this sets a limit that {} sets above", quoted(&harmless(&before.key)));
+                    let message = format!("{} above already sets this limit", quoted(&harmless(&before.key)));
                     findings.error(key_at, &message, Some("write one limit in one place".to_owned()));
                 }
                 slots.limits.push((limit, member));
@@ -262,7 +262,7 @@ impl EntityDraft<'_> {
                 None => {}
                 Some(before) => {
                     let message =
-                        format!("this says again what {} says above; this one is used", quoted(&before));
+                        format!("this has the same meaning as {} above; this one is used", quoted(&before));
                     findings.warn(key_at, &message, Some("remove one of the two".to_owned()));
                 }
             }
@@ -270,8 +270,8 @@ impl EntityDraft<'_> {
         slots
     }
 
-    /// What a key means. Whatever the format, a limit in another spelling is that limit, and what is
-    /// almost one is a mistake: nobody may take it for a limit that holds.
+    /// Returns the meaning of a key. In any format, another spelling of a limit counts as that
+    /// limit, and a near miss is an error, so that no limit is silently ignored.
     fn meaning(&self, member: &JsonMember, findings: &mut Diagnostics<'_>) -> Meaning {
         let said = (self.dialect)(self.kind, &member.key);
         if said != Meaning::Other {
@@ -282,14 +282,14 @@ impl EntityDraft<'_> {
         }
         let nearest = almost_a_limit(&member.key);
         if nearest.is_some() || is_telling(&member.key) {
-            let message = format!("unknown key {}: a limit would not hold", quoted(&harmless(&member.key)));
+            let message = format!("unknown key {}: a limit would not apply", quoted(&harmless(&member.key)));
             let hint = nearest.unwrap_or_else(|| "write it as a list of `tools`, or remove it".to_owned());
             findings.error(member.key_at, &message, Some(hint));
         }
         Meaning::Other
     }
 
-    /// The tools it lists, and what it says of single ones.
+    /// Reads all limits of the entity.
     fn limits(
         &self,
         slots: &mut KeyValues,
@@ -320,8 +320,8 @@ impl EntityDraft<'_> {
         stated
     }
 
-    /// Whether the agent that it names does it. Claude Code follows it only where it also says that its
-    /// context is another one.
+    /// Decides whether the named agent runs the entity. Claude Code uses that agent only with
+    /// `context: fork`.
     fn has_agent(
         &self,
         member: &JsonMember,
@@ -334,13 +334,13 @@ impl EntityDraft<'_> {
         match extra.get("context") {
             Some(context) if context == "fork" => true,
             None => {
-                let message = format!("`{}` is without effect where `context` is not `fork`", member.key);
-                let hint = "add `context: fork`: the limits of that agent then hold";
+                let message = format!("`{}` has no effect unless `context` is `fork`", member.key);
+                let hint = "add `context: fork` to apply the limits of that agent";
                 findings.warn(member.key_at, &message, Some(hint.to_owned()));
                 false
             }
             Some(_) => {
-                let message = format!("`context` must be `fork` for the limits of `{}` to hold", member.key);
+                let message = format!("`context` must be `fork` for the limits of `{}` to apply", member.key);
                 findings.error(member.key_at, &message, Some("write `context: fork`".to_owned()));
                 false
             }
@@ -385,12 +385,12 @@ impl EntityDraft<'_> {
         if prompt.trim().is_empty() {
             let message = format!("this {} has no text", self.kind);
             match self.kind {
-                // An agent without a text of its own still has its tools and its model.
+                // An agent without a text can still be useful for its tools and model.
                 EntityKind::Agent => {
-                    findings.warn(self.at, &message, Some("say what it is to do".to_owned()))
+                    findings.warn(self.at, &message, Some("write what it should do".to_owned()))
                 }
                 EntityKind::Command | EntityKind::Skill => {
-                    findings.error(self.at, &message, Some("say what is to be done".to_owned()));
+                    findings.error(self.at, &message, Some("write what it should do".to_owned()));
                 }
             }
         }
@@ -450,7 +450,7 @@ impl EntityDraft<'_> {
         aliases
     }
 
-    /// A list of names, or names in one string.
+    /// Reads a list of names, or several names in one string.
     fn names(&self, member: &JsonMember, findings: &mut Diagnostics<'_>) -> Vec<(usize, String)> {
         match &member.node.value {
             JsonValue::Null => Vec::new(),
@@ -464,7 +464,7 @@ impl EntityDraft<'_> {
         }
     }
 
-    /// The model; of a list of them the first, and the list is kept.
+    /// Reads the model. For a list, returns the first and keeps the list in `extra`.
     fn model(
         &self,
         member: Option<JsonMember>,
@@ -485,7 +485,7 @@ impl EntityDraft<'_> {
         (!text.is_empty()).then(|| Model::named(&harmless(text)))
     }
 
-    /// What to type after the name. `[message]` is a list in YAML, and yet means itself.
+    /// Reads the argument hint. An unquoted `[message]` is a list in YAML, but is meant literally.
     fn hint(&self, member: JsonMember, findings: &mut Diagnostics<'_>) -> Option<String> {
         let written = self.as_written(&member.node);
         let text = written.map(str::to_owned).or_else(|| self.text(&member, findings))?;
@@ -493,27 +493,27 @@ impl EntityDraft<'_> {
         (!text.is_empty()).then(|| harmless(text).into_owned())
     }
 
-    /// A text; anything else is passed over with a warning.
+    /// Reads a text. Warns about any other value and ignores it.
     fn text(&self, member: &JsonMember, findings: &mut Diagnostics<'_>) -> Option<String> {
         let text = plain_text(&member.node);
         if text.is_none() && member.node.value != JsonValue::Null {
             let found = kind(&member.node.value);
-            let message = format!("`{}` must be text, found {found}; it is passed over", member.key);
+            let message = format!("`{}` must be text, found {found}; it is ignored", member.key);
             findings.warn(member.node.at, &message, Some("write it in quotes".to_owned()));
         }
         text
     }
 
-    /// A text, or what is one but for its quotes.
+    /// Reads a text, or a list or map that was meant as text without quotes.
     fn text_or_written(&self, member: &JsonMember, findings: &mut Diagnostics<'_>) -> Option<String> {
         let Some(written) = self.as_written(&member.node) else { return self.text(member, findings) };
         let found = kind(&member.node.value);
-        let message = format!("`{}` is {found} as it stands; it is read as text", member.key);
+        let message = format!("`{}` is {found} without quotes; it is read as text", member.key);
         findings.warn(member.node.at, &message, Some("put it in quotes".to_owned()));
         Some(written.to_owned())
     }
 
-    /// A list or map in brackets on one line, as it was written.
+    /// Returns the source of a list or map in brackets on one line.
     fn as_written(&self, node: &JsonNode) -> Option<&str> {
         if !matches!(node.value, JsonValue::List(_) | JsonValue::Object(_)) {
             return None;
@@ -525,13 +525,13 @@ impl EntityDraft<'_> {
     }
 }
 
-/// The limit that a key was probably meant to be.
+/// Returns a hint with the limit that a key was probably meant to be.
 pub(super) fn almost_a_limit(key: &str) -> Option<String> {
     let near = LIMITS.iter().filter(|(known, _)| typos(key, known) == 1).map(|(known, _)| known);
     near.into_iter().next().map(|known| format!("did you mean `{known}`?"))
 }
 
-/// Whether the name of a key says that it is a limit.
+/// Decides whether the name of a key suggests a limit.
 pub(super) fn is_telling(key: &str) -> bool {
     let mut words = vec![String::new()];
     for c in key.chars() {
@@ -546,14 +546,14 @@ pub(super) fn is_telling(key: &str) -> bool {
         && TELLING.iter().any(|telling| whole == *telling || words.iter().any(|word| word == telling))
 }
 
-/// The most other names of one entity.
+/// The most aliases of one entity.
 const MOST_ALIASES: usize = 50;
 
 fn is_same(one: &str, other: &str) -> bool {
     one.to_lowercase() == other.to_lowercase()
 }
 
-/// A text, or a number or switch as text.
+/// Returns a text, or a number or boolean as text.
 fn plain_text(node: &JsonNode) -> Option<String> {
     match &node.value {
         JsonValue::Text(text) | JsonValue::Number(text) => Some(text.clone()),

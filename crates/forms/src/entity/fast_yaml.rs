@@ -1,18 +1,18 @@
-//! Reads the YAML that most frontmatter is made of, many times faster than the whole language.
+//! Reads the subset of YAML that most frontmatter uses, many times faster than the full reader.
 //!
-//! Keys at even margins, unquoted words, plain quoted text, lists of them, blocks of text without
-//! blank lines, comments on their own lines. Whatever is not plainly that is declined, and the
-//! whole reader takes over: this one may decline anything, and what it does read is the very same
-//! tree, positions included (a property test holds the two against each other).
+//! The subset: keys at even margins, unquoted words, plain quoted text, lists of these, blocks of
+//! text without blank lines, and comments on their own lines. For anything else this reader returns
+//! `None`, and the full reader takes over. It may decline any text, but the tree it returns must
+//! equal the full reader's, positions included; a property test compares the two.
 
 use crate::json::{JsonMember, JsonNode, JsonValue};
 use crate::yaml;
 
-/// Longer texts are rare, and are left to the reader that counts what they mean.
+/// Longer texts are rare and go to the reader that enforces size limits.
 const LONGEST: usize = 8 * 1024;
 const DEEPEST: usize = 8;
 
-/// Reads a text, or declines.
+/// Reads a text, or returns `None` to decline.
 pub(super) fn read(text: &str, base: usize) -> Option<JsonNode> {
     if text.len() > LONGEST || text.bytes().any(|b| b < b' ' && b != b'\n' || b == 0x7f) {
         return None;
@@ -27,24 +27,24 @@ pub(super) fn read(text: &str, base: usize) -> Option<JsonNode> {
 struct FastYamlReader<'a> {
     text: &'a str,
     base: usize,
-    /// Where the next line begins.
+    /// The byte where the next line begins.
     at: usize,
-    /// The next line, once looked at.
+    /// The next line, once it has been peeked at.
     ahead: Option<YamlLine<'a>>,
 }
 
-/// A line with something on it.
+/// A line that is neither empty nor a comment.
 #[derive(Clone, Copy)]
 struct YamlLine<'a> {
-    /// How many spaces it begins with; for what follows a dash, its column.
+    /// The number of leading spaces. For text after a dash, its column.
     indent: usize,
-    /// The byte of its first letter.
+    /// The byte of the first character after the indentation.
     at: usize,
     content: &'a str,
 }
 
 impl<'a> FastYamlReader<'a> {
-    /// The next line that is not empty.
+    /// Returns the next line that is neither empty nor a comment.
     fn peek(&mut self) -> Option<YamlLine<'a>> {
         if self.ahead.is_none() {
             self.ahead = self.line();
@@ -76,7 +76,7 @@ impl<'a> FastYamlReader<'a> {
         }
     }
 
-    /// Keys at one margin, up to a line further left.
+    /// Reads the keys at one margin, up to a line further left.
     fn members(&mut self, margin: usize, depth: usize) -> Option<JsonValue> {
         let mut members = Vec::new();
         while let Some(line) = self.peek().filter(|line| line.indent >= margin) {
@@ -102,7 +102,8 @@ impl<'a> FastYamlReader<'a> {
         Some(JsonMember { key: key.to_owned(), key_at: self.base + line.at, node })
     }
 
-    /// What stands below a key: a list (perhaps at the key's own margin), or keys further right.
+    /// Reads the lines below a key: a list (perhaps at the key's own margin), or keys further
+    /// right.
     fn below(&mut self, margin: usize, depth: usize) -> Option<JsonNode> {
         let first = self.peek()?;
         let is_list = first.content.starts_with("- ");
@@ -114,7 +115,7 @@ impl<'a> FastYamlReader<'a> {
             true => self.items(first.indent, depth + 1)?,
             false => self.members(first.indent, depth + 1)?,
         };
-        // The whole reader places a list at its key's margin behind the first dash.
+        // The full reader places a list at its key's margin after the first dash.
         let at = if first.indent == margin { first.at + 2 } else { first.at };
         Some(JsonNode { at: self.base + at, value })
     }
@@ -123,7 +124,7 @@ impl<'a> FastYamlReader<'a> {
         let mut items = Vec::new();
         while let Some(line) = self.peek().filter(|line| line.indent >= margin) {
             let Some(content) = line.content.strip_prefix("- ") else {
-                // At the list's margin the next key of the map around it may follow.
+                // The next key of the surrounding map may follow at the list's margin.
                 return (line.indent == margin).then_some(JsonValue::List(items));
             };
             if line.indent > margin || depth == DEEPEST {
@@ -147,7 +148,7 @@ impl<'a> FastYamlReader<'a> {
         Some(JsonNode { at: self.base + inner.at, value })
     }
 
-    /// A value on the line of its key or dash, which stands at `margin`.
+    /// Reads a value on the line of its key or dash, which is at `margin`.
     fn value(&mut self, written: &str, at: usize, margin: usize) -> Option<JsonNode> {
         let value = match written {
             "|" => return self.block(margin, "\n", "\n"),
@@ -157,17 +158,17 @@ impl<'a> FastYamlReader<'a> {
             _ if written.starts_with('[') => JsonValue::List(words(written, self.base + at)?),
             _ => inline(written)?,
         };
-        // A line further right would go on with this value.
+        // A line further right would continue this value.
         if self.peek().is_some_and(|next| next.indent > margin) {
             return None;
         }
         Some(JsonNode { at: self.base + at, value })
     }
 
-    /// The lines of a block of text, which begin at the margin of the first; those that are kept
-    /// apart (`|`) or further right.
+    /// Reads the lines of a block of text. They begin at the margin of the first line; in a `|`
+    /// block, lines may also be indented further.
     fn block(&mut self, margin: usize, between: &str, end: &str) -> Option<JsonNode> {
-        // Nothing is looked at ahead here, so this is the end of the key's line.
+        // No line has been peeked at here, so `self.at` is the end of the key's line.
         let mut first = None;
         let mut text = String::new();
         while let Some((line, _)) = self.text.get(self.at..)?.split_once('\n') {
@@ -189,7 +190,7 @@ impl<'a> FastYamlReader<'a> {
             text.push_str(line.get(left..)?);
             self.at += line.len() + 1;
         }
-        // A last line without a line break would mean a text without one.
+        // If the last line has no line break, the text has none either.
         let rest = self.text.get(self.at..)?;
         if !rest.contains('\n') && !rest.is_empty() {
             return None;
@@ -204,7 +205,7 @@ fn is_key_byte(b: u8) -> bool {
     b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_')
 }
 
-/// A value that is all on one line.
+/// Reads a value that is all on one line.
 fn inline(written: &str) -> Option<JsonValue> {
     if written.ends_with(' ') || !written.chars().all(is_plain_char) {
         return None;
@@ -216,18 +217,18 @@ fn inline(written: &str) -> Option<JsonValue> {
     }
 }
 
-/// A character that is only itself, in any text.
+/// Decides whether a character has no special meaning in any text.
 fn is_plain_char(c: char) -> bool {
     matches!(c, ' '..='~' | '\u{a0}'..='\u{d7ff}') && !matches!(c, '\u{2028}' | '\u{2029}')
 }
 
-/// Text in quotes, without quotes or escapes inside.
+/// Reads a quoted text without quotes or escapes inside.
 fn quoted(written: &str, quote: char) -> Option<JsonValue> {
     let inner = written.strip_prefix(quote)?.strip_suffix(quote)?;
     (!inner.contains([quote, '\\'])).then(|| JsonValue::Text(inner.to_owned()))
 }
 
-/// A list of single words in brackets.
+/// Reads a list of single words in brackets.
 fn words(written: &str, at: usize) -> Option<Vec<JsonNode>> {
     let inner = written.strip_prefix('[')?.strip_suffix(']')?;
     let mut items = Vec::new();

@@ -1,19 +1,19 @@
-//! Takes a Markdown file apart: what stands between the `---` lines, and the text below.
+//! Splits a Markdown file into the frontmatter between the `---` lines and the text below.
 
-/// The longest frontmatter that is read.
+/// The longest frontmatter, in bytes.
 pub(super) const LONGEST: usize = 64 * 1024;
 
 const BOM: char = '\u{feff}';
 
-/// A file, taken apart.
+/// The parts of an entity file.
 #[derive(Debug, PartialEq)]
 pub(super) struct EntityFileParts<'a> {
     pub(super) head: Option<FrontmatterText<'a>>,
-    /// What follows, as it is.
+    /// The text after the frontmatter, unchanged.
     pub(super) body: &'a str,
 }
 
-/// What stands between the lines.
+/// The text between the `---` lines.
 #[derive(Debug, PartialEq)]
 pub(super) struct FrontmatterText<'a> {
     /// The byte of the opening line.
@@ -21,11 +21,11 @@ pub(super) struct FrontmatterText<'a> {
     /// The byte where the text begins.
     pub(super) at: usize,
     pub(super) text: &'a str,
-    /// Whether the closing line is there.
+    /// False if there is no closing line.
     pub(super) is_closed: bool,
 }
 
-/// Takes a file apart. Blank lines before the opening line are passed over.
+/// Splits a file. Ignores blank lines before the opening line.
 pub(super) fn split(text: &str) -> EntityFileParts<'_> {
     let start = if text.starts_with(BOM) { BOM.len_utf8() } else { 0 };
     let without = EntityFileParts { head: None, body: from(text, start) };
@@ -38,7 +38,7 @@ pub(super) fn split(text: &str) -> EntityFileParts<'_> {
     let (length, rest, is_closed) = match closing(inner) {
         Some((length, fence)) => (length, length + fence, true),
         None => match unclosed(inner) {
-            // A file may well begin with a line drawn across the page.
+            // The `---` may just be a horizontal rule at the start of the file.
             0 => return without,
             length => (length, length, false),
         },
@@ -51,7 +51,7 @@ fn from(text: &str, at: usize) -> &str {
     text.get(at..).unwrap_or_default()
 }
 
-/// The length of the blank lines at the beginning.
+/// Returns the length of the leading blank lines.
 fn blank(text: &str) -> usize {
     text.split_inclusive('\n').take_while(|line| line.trim().is_empty()).map(str::len).sum()
 }
@@ -60,7 +60,7 @@ fn is_fence(line: &str) -> bool {
     line.strip_prefix("---").is_some_and(|rest| rest.trim().is_empty())
 }
 
-/// Where the closing line begins, and how long it is.
+/// Returns the start and the length of the closing line.
 fn closing(inner: &str) -> Option<(usize, usize)> {
     let mut at = 0;
     for line in inner.split_inclusive('\n') {
@@ -72,7 +72,8 @@ fn closing(inner: &str) -> Option<(usize, usize)> {
     None
 }
 
-/// How far something that is never closed looks like frontmatter: keys, and what belongs to them.
+/// Returns the length of the text that looks like unclosed frontmatter: keys and the lines that
+/// belong to them.
 fn unclosed(inner: &str) -> usize {
     let belongs = |line: &&str| line.starts_with([' ', '\t', '-', '#']) || is_key_line(line);
     if !inner.split_inclusive('\n').next().is_some_and(is_key_line) {
@@ -86,12 +87,12 @@ fn unclosed(inner: &str) -> usize {
         .sum()
 }
 
-/// Whether a line (from its first letter on) reads `key: …`.
+/// Decides whether a line, from its first letter on, reads `key: …`.
 pub(super) fn is_key_line(line: &str) -> bool {
     key_of(line).is_some()
 }
 
-/// The key that a line begins with.
+/// Returns the key that a line begins with.
 pub(super) fn key_of(line: &str) -> Option<&str> {
     let (key, rest) = line.split_once(':')?;
     let is_word = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'$');
@@ -99,7 +100,8 @@ pub(super) fn key_of(line: &str) -> Option<&str> {
     (is_key && !rest.starts_with("//") && !key.starts_with('-')).then_some(key)
 }
 
-/// The text of an entity: without the lines that only separate, and with one kind of line end.
+/// Returns the prompt: the body without surrounding blank lines, and with `\n` as the only line
+/// ending.
 pub(super) fn prompt(body: &str) -> String {
     if body.contains('\r') {
         return prompt(&body.replace("\r\n", "\n").replace('\r', "\n"));

@@ -1,4 +1,4 @@
-//! Gemini: commands are TOML, skills and agents Markdown.
+//! Gemini: commands are TOML, skills and agents are Markdown.
 
 use windlass_core::entity::EntityKind;
 
@@ -22,7 +22,7 @@ fn command(_kind: EntityKind, key: &str) -> Meaning {
     }
 }
 
-/// `kind`, `temperature`, `max_turns` and the rest are kept as they are.
+/// Keeps `kind`, `temperature`, `max_turns` and other keys as they are.
 fn agent(_kind: EntityKind, key: &str) -> Meaning {
     match key {
         "name" => Meaning::Name,

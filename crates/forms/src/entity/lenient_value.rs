@@ -1,9 +1,9 @@
-//! What a value means that is not YAML, what is wrong with it, and how it is written right.
+//! Interprets a value that is not valid YAML, and explains the mistake and how to correct it.
 
 use super::lenient_yaml::LooseLine;
 use crate::tracker::yaml::quote;
 
-/// A value as it was meant.
+/// The intended value and the diagnostic about it.
 pub(super) struct Fix {
     pub(super) value: String,
     pub(super) message: String,
@@ -12,28 +12,28 @@ pub(super) struct Fix {
     pub(super) at: usize,
 }
 
-/// A value as it stands in a file.
+/// A value as written in a file.
 pub(super) struct Written<'a> {
-    /// What stands before it: a key with its colon, or the dash of a list.
+    /// The text before the value: a key with its colon, or the dash of a list.
     pub(super) label: &'a str,
-    /// Its first line.
+    /// The first line of the value.
     pub(super) text: &'a str,
     pub(super) at: usize,
-    /// Whether it follows its label without a space.
+    /// True if no space separates the value from its label.
     pub(super) is_glued: bool,
-    /// The lines below that belong to it.
+    /// The further lines of the value.
     pub(super) below: &'a [LooseLine<'a>],
-    /// The byte that the lines are counted from.
+    /// The offset to add to the positions of the lines.
     pub(super) base: usize,
 }
 
 /// The longest value that a hint repeats.
 const SHOWN: usize = 60;
 
-/// What cannot begin a value without quotes.
+/// Characters that cannot begin an unquoted value.
 const SPECIAL: &[char] = &['@', '%', '*', '&', '!', '|', '>', '{', '}', '[', ']', ',', '#', '?', '-', ':'];
 
-/// Makes sense of a value.
+/// Interprets a value.
 pub(super) fn fix(written: &Written<'_>) -> Fix {
     let value = meant(written);
     let (at, message) = value_error(written);
@@ -51,7 +51,7 @@ fn hint(written: &Written<'_>, value: &str) -> String {
     format!("write it as `{} {}`", written.label, quote(value))
 }
 
-/// The bracket that a value opens and never closes.
+/// Returns the bracket that a value opens and never closes.
 fn unclosed(text: &str) -> Option<char> {
     let closing = match text.chars().next()? {
         '[' => ']',
@@ -75,19 +75,20 @@ fn meant(written: &Written<'_>) -> String {
     unquoted(&value).to_owned()
 }
 
-/// Without quotes that stand around the whole, or that were never closed.
+/// Removes quotes around the whole value, or a quote that is never closed.
 fn unquoted(value: &str) -> &str {
     let Some(quote) = value.chars().next().filter(|c| matches!(c, '"' | '\'')) else { return value };
     let inner = value.get(1..).unwrap_or_default();
     let Some(second) = inner.find(quote) else { return inner };
     let Some(whole) = inner.strip_suffix(quote) else { return value };
-    // `"a" and "b"` is left alone; in `'it's'` and `"say "hi""` the outer pair is around it all.
+    // Leaves `"a" and "b"` alone. In `'it's'` and `"say "hi""` the outer pair encloses the whole
+    // value.
     let after = inner.get(second + 1..).and_then(|rest| rest.chars().next());
     let is_around = second == whole.len() || after.is_some_and(char::is_alphanumeric);
     if is_around { whole } else { value }
 }
 
-/// What is wrong, and where.
+/// Returns the position and the message of the mistake.
 fn value_error(written: &Written<'_>) -> (usize, String) {
     let Written { text, at, label, .. } = written;
     if written.is_glued {
@@ -124,7 +125,7 @@ fn value_error(written: &Written<'_>) -> (usize, String) {
     (*at, "this value is not YAML; it is read as it is written".to_owned())
 }
 
-/// Where a colon stands that YAML takes for the end of a key.
+/// Returns the position of a colon that YAML treats as the end of a key.
 fn colon(line: &str) -> Option<usize> {
     line.find(": ").or_else(|| line.find(":\t")).or_else(|| line.strip_suffix(':').map(str::len))
 }

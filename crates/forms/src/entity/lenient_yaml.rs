@@ -1,8 +1,8 @@
-//! Reads frontmatter that is almost YAML as it was meant, with a warning for each mistake.
+//! Reads frontmatter that is almost YAML, with a warning for each mistake.
 //!
-//! The second try, for a text that strict YAML refused: each key with what belongs to it is tried
-//! alone, so that one mistake costs one value. What a single broken value means is
-//! [`loose_value`](super::loose_value)'s.
+//! This is the second attempt, for text that strict YAML refuses. It reads each key with its value
+//! separately, so that one mistake affects one value. [`lenient_value`](super::lenient_value)
+//! interprets a single broken value.
 
 use super::frontmatter::key_of;
 use super::lenient_value::{self, Written};
@@ -10,14 +10,14 @@ use super::yaml;
 use crate::diagnostics::Diagnostics;
 use crate::json::{JsonMember, JsonNode, JsonValue};
 
-/// How deep mistakes are looked for.
+/// The deepest level at which mistakes are corrected.
 const DEEPEST: usize = 4;
 
-/// The keys that stand at the margin, even where somebody indented them.
+/// Keys that belong to the top level, even if they are indented.
 const OUTER: &[&str] =
     &["name", "description", "model", "tools", "allowed-tools", "argument-hint", "aliases"];
 
-/// A second try.
+/// A lenient reader for one frontmatter.
 pub(super) struct LenientYaml<'a, 'f, 't> {
     text: &'a str,
     base: usize,
@@ -30,7 +30,7 @@ pub(super) struct LenientYaml<'a, 'f, 't> {
 pub(super) struct LooseLine<'a> {
     /// The byte in the frontmatter.
     pub(super) at: usize,
-    /// Without its end.
+    /// The line without its line break.
     pub(super) text: &'a str,
 }
 
@@ -43,7 +43,7 @@ impl<'a> LooseLine<'a> {
         self.text.trim()
     }
 
-    /// Blank, or a comment.
+    /// Decides whether the line is blank or a comment.
     fn is_silent(&self) -> bool {
         self.content().is_empty() || self.content().starts_with('#')
     }
@@ -58,12 +58,12 @@ impl<'a, 'f, 't> LenientYaml<'a, 'f, 't> {
         LenientYaml { text, base, findings, has_warned: false }
     }
 
-    /// Whether a mistake was found and said.
+    /// Decides whether a mistake has been reported.
     pub(super) fn has_warned(&self) -> bool {
         self.has_warned
     }
 
-    /// The keys; `None` where not even this can make sense of them.
+    /// Reads the keys. Returns `None` if even lenient reading fails.
     pub(super) fn read(&mut self) -> Option<Vec<JsonMember>> {
         let mut at = 0;
         let mut lines = Vec::new();
@@ -93,7 +93,7 @@ impl<'a, 'f, 't> LenientYaml<'a, 'f, 't> {
         Some(members)
     }
 
-    /// One key with what belongs to it.
+    /// Reads one key with the lines that belong to it.
     fn member(&mut self, chunk: &[LooseLine<'a>], depth: usize) -> Option<Vec<JsonMember>> {
         if let Some(members) = self.strict(chunk) {
             return Some(members);
@@ -114,7 +114,7 @@ impl<'a, 'f, 't> LenientYaml<'a, 'f, 't> {
         Some(vec![JsonMember { key: key.to_owned(), key_at, node }])
     }
 
-    /// What stands below a key: a list, or keys of its own.
+    /// Reads the lines below a key: a list or a mapping.
     fn block(&mut self, lines: &[LooseLine<'a>], depth: usize) -> Option<JsonNode> {
         let first = lines.iter().find(|line| !line.is_silent())?;
         let at = self.base + first.at + first.indent();
@@ -160,7 +160,7 @@ impl<'a, 'f, 't> LenientYaml<'a, 'f, 't> {
         }
     }
 
-    /// Some lines as YAML by themselves, once more with spaces for the tabs they begin with.
+    /// Reads some lines as YAML on their own, and retries with spaces in place of leading tabs.
     fn tried(&mut self, chunk: &[LooseLine<'a>]) -> Option<JsonNode> {
         let (first, last) = (chunk.first()?, chunk.last()?);
         let source = self.text.get(first.at..last.at + last.text.len())?;
@@ -182,7 +182,7 @@ impl<'a, 'f, 't> LenientYaml<'a, 'f, 't> {
     }
 }
 
-/// Whether a line begins a key: at the margin, or one that belongs there.
+/// Decides whether a line begins a key: it is at the margin, or its key belongs to the top level.
 fn is_start(line: &LooseLine<'_>, margin: usize, depth: usize) -> bool {
     let Some(key) = key_of(line.content()) else {
         return line.indent() <= margin && is_quoted_key(line.content());
@@ -196,7 +196,7 @@ fn is_quoted_key(content: &str) -> bool {
     rest.is_some_and(|(_, rest)| rest.starts_with(": "))
 }
 
-/// Cuts lines before each one that starts something; silent ones before the first are left out.
+/// Splits the lines before each one that starts an entry. Drops the lines before the first.
 fn chunks<'l, 'a>(
     lines: &'l [LooseLine<'a>],
     starts: impl Fn(&LooseLine<'a>) -> bool,
@@ -212,7 +212,7 @@ fn chunks<'l, 'a>(
     })
 }
 
-/// The same text with a space for every tab that a line begins with: no byte moves.
+/// Replaces every leading tab with a space, so that byte positions stay the same.
 fn untabbed(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {

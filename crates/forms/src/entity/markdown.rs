@@ -1,4 +1,4 @@
-//! Reads a Markdown file with frontmatter, which is what most formats are.
+//! Reads a Markdown file with frontmatter, the form of most formats.
 
 use windlass_core::entity::EntityKind;
 
@@ -10,17 +10,16 @@ use super::yaml::{self, YamlRefusal};
 use crate::diagnostics::Diagnostics;
 use crate::json::{JsonError, JsonMember, JsonNode, JsonValue, kind as kind_of};
 
-/// Reads a file.
 pub(super) fn read(origin: &Origin<'_>, kind: EntityKind, dialect: KeyMeanings, text: &str) -> ReadEntities {
     let mut findings = Diagnostics::in_text(text, Some(origin.path));
     if text.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}').is_empty() {
-        let hint = "write what is to be done, or remove the file";
+        let hint = "write a prompt, or remove the file";
         findings.error(0, "the file is empty", Some(hint.to_owned()));
         return ReadEntities { diagnostics: findings.finish(), ..ReadEntities::default() };
     }
     let parts = frontmatter::split(text);
     let members = parts.head.as_ref().map(|head| keys(head, &mut findings));
-    // Something that is no frontmatter is the text's.
+    // Text between `---` lines that is not frontmatter belongs to the body.
     let (members, body) = match members {
         Some(FrontmatterKeys::These(members)) => (members, parts.body),
         Some(FrontmatterKeys::Text) | None => (Vec::new(), text.strip_prefix('\u{feff}').unwrap_or(text)),
@@ -37,18 +36,18 @@ pub(super) fn read(origin: &Origin<'_>, kind: EntityKind, dialect: KeyMeanings, 
     }
 }
 
-/// What frontmatter says.
+/// The result of reading the frontmatter.
 enum FrontmatterKeys {
     These(Vec<JsonMember>),
-    /// It is no frontmatter, only text between two lines.
+    /// Ordinary text between two `---` lines, and no frontmatter.
     Text,
-    /// Nothing can be made of it, which has been said.
+    /// Unreadable; the error has been reported.
     Broken,
 }
 
 fn keys(head: &FrontmatterText<'_>, findings: &mut Diagnostics<'_>) -> FrontmatterKeys {
     if head.text.len() > frontmatter::LONGEST {
-        let hint = "move what is not for the tools below the second `---`";
+        let hint = "move text that is not configuration below the second `---`";
         findings.error(head.opens, "the frontmatter is longer than 64 KB", Some(hint.to_owned()));
         return FrontmatterKeys::Broken;
     }
@@ -62,10 +61,10 @@ fn keys(head: &FrontmatterText<'_>, findings: &mut Diagnostics<'_>) -> Frontmatt
         Err(_) => written_merge(head),
     };
     if let Some(at) = merged {
-        let hint = "write the keys out: Windlass does not put others in the place of `<<`";
+        let hint = "write the keys out: Windlass does not expand `<<`";
         findings.error(
             at,
-            "`<<` takes over keys from elsewhere, and a limit would be lost",
+            "`<<` copies keys from elsewhere, and a limit would be lost",
             Some(hint.to_owned()),
         );
         return FrontmatterKeys::Broken;
@@ -81,7 +80,7 @@ fn keys(head: &FrontmatterText<'_>, findings: &mut Diagnostics<'_>) -> Frontmatt
     }
 }
 
-/// Where a key takes over what another mapping says, at any depth.
+/// Finds a merge key (`<<`) at any depth.
 fn merge(node: &JsonNode) -> Option<usize> {
     match &node.value {
         JsonValue::Object(members) => members
@@ -92,7 +91,7 @@ fn merge(node: &JsonNode) -> Option<usize> {
     }
 }
 
-/// The same in what is not quite YAML: a line that begins so.
+/// Finds a line that begins with a merge key, for text that is not quite YAML.
 fn written_merge(head: &FrontmatterText<'_>) -> Option<usize> {
     let mut at = head.at;
     for line in head.text.split_inclusive('\n') {
@@ -106,7 +105,7 @@ fn written_merge(head: &FrontmatterText<'_>) -> Option<usize> {
     None
 }
 
-/// A second try, with a warning at least.
+/// Retries with the lenient reader and reports at least a warning.
 fn loose(head: &FrontmatterText<'_>, broken: JsonError, findings: &mut Diagnostics<'_>) -> FrontmatterKeys {
     let mut loose = LenientYaml::new(head.text, head.at, findings);
     let Some(members) = loose.read() else { return error(broken, findings) };
@@ -124,7 +123,7 @@ fn error(broken: JsonError, findings: &mut Diagnostics<'_>) -> FrontmatterKeys {
 fn text(node: &JsonNode, findings: &mut Diagnostics<'_>) -> FrontmatterKeys {
     let found = kind_of(&node.value);
     let message = format!("expected `key: value` between the `---` lines, found {found}; it is read as text");
-    let hint = "write `key: value`, or use `***` for a line across the page";
+    let hint = "write `key: value`, or use `***` for a horizontal rule";
     findings.warn(node.at, &message, Some(hint.to_owned()));
     FrontmatterKeys::Text
 }

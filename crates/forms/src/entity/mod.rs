@@ -1,13 +1,14 @@
-//! Reads commands, skills and agents of every provider into one form, and writes our own.
+//! Reads the commands, skills and agents of every provider into one form, and writes Windlass's
+//! own.
 //!
-//! - [`parse`]: one file, or one document that holds several, to entities and diagnostics. A file
-//!   with an error gives no entity, one with warnings does.
-//! - [`print()`]: an entity in Windlass's own format.
-//! - [`builtin`]: what comes with Windlass.
+//! - [`parse`] reads one file, or one document with several entities. An entity with an error is
+//!   left out; one with warnings is not.
+//! - [`print()`] writes an entity in Windlass's own format.
+//! - [`builtin`] returns the entities that come with Windlass.
 //!
-//! One file a provider says which keys mean what; the rest is shared. Frontmatter is YAML, and
-//! where it almost is, it is read as it was meant, with a warning. Which of two entities wins is
-//! `core::registry`'s, where files lie and how they are read `peers`'.
+//! One file per provider defines the meaning of its keys; the rest is shared. Frontmatter that is
+//! almost YAML is read leniently, with a warning. `core::registry` decides which of two entities
+//! wins; `peers` finds and reads the files.
 
 mod atomic;
 mod builtin;

@@ -1,6 +1,6 @@
-//! Limits that are one word for many tools, and those of Codex's settings.
+//! Reads limits that are one word for many tools, and the limits in Codex's settings.
 //!
-//! What can be held is; what cannot is an error that names the key.
+//! A limit that Windlass cannot enforce is an error that names the key.
 
 use windlass_core::entity::{ToolEffect, ToolRule};
 
@@ -22,22 +22,22 @@ const SANDBOXES: WordTable<Sandbox> = WordTable(&[
     ("danger-full-access", Sandbox::None),
 ]);
 
-/// The permissions that come with Codex.
+/// The permission profiles that come with Codex.
 const PROFILES: WordTable<Sandbox> = WordTable(&[
     (":read-only", Sandbox::ReadOnly),
     (":workspace", Sandbox::Workspace),
     (":danger-full-access", Sandbox::None),
 ]);
 
-/// When Codex asks a person, and whether it does so for each command.
+/// Codex's approval policies, and whether each asks a person before every command.
 const APPROVALS: WordTable<bool> =
     WordTable(&[("untrusted", true), ("on-failure", false), ("on-request", false), ("never", false)]);
 
-/// How Codex searches in the web, and whether it may.
+/// Codex's modes of web search, and whether each allows searching.
 const SEARCHES: WordTable<bool> =
     WordTable(&[("disabled", false), ("cached", true), ("indexed", true), ("live", true)]);
 
-/// The modes of Claude Code, and whether one is a limit.
+/// Claude Code's permission modes, and whether each is a limit.
 const MODES: WordTable<bool> = WordTable(&[
     ("plan", true),
     ("default", false),
@@ -49,18 +49,18 @@ const MODES: WordTable<bool> = WordTable(&[
     ("delegate", false),
 ]);
 
-/// What becomes of a feature of Codex that is switched off.
+/// The effect of switching a Codex feature off.
 #[derive(Clone, Copy)]
 enum DisabledFeature {
-    /// The tool is denied.
+    /// Denies this tool.
     Denies(&'static str),
-    /// Nothing here does that.
+    /// No effect: no tool of Windlass's agents does this.
     Nothing,
-    /// It cannot be kept off.
+    /// An error: Windlass cannot keep it off.
     Open,
 }
 
-/// Features of Codex that stand for a tool which agents have here, or for a limit when they are on.
+/// Codex features that correspond to a tool, with the effect of switching each off.
 const FEATURES: [(&str, DisabledFeature); 13] = [
     ("shell_tool", DisabledFeature::Denies("bash")),
     ("web_search", DisabledFeature::Denies("websearch")),
@@ -80,7 +80,7 @@ const FEATURES: [(&str, DisabledFeature); 13] = [
 /// Features that limit Codex when they are on.
 const LIMITING: [&str; 4] = ["network_proxy", "credential_masking", "code_mode_only", "js_repl_tools_only"];
 
-/// The other features of Codex 0.166, none of which is a tool or a limit here.
+/// The other features of Codex 0.166. None of them is a tool or a limit in Windlass.
 #[rustfmt::skip]
 const OTHERS: &[&str] = &[
     "agent_message_board", "analytics_plan_history", "api_key_cyber_access_programs", "api_key_model_discovery",
@@ -128,18 +128,19 @@ const OTHERS: &[&str] = &[
 ];
 
 impl LimitReader<'_, '_> {
-    /// Codex's `sandbox_mode`. A shell cannot be kept from writing here, so that a sandbox which only
-    /// reads has none.
+    /// Reads Codex's `sandbox_mode`. Windlass cannot keep a shell from writing, so a read-only
+    /// sandbox has no shell.
     pub(super) fn sandbox(&mut self, key: &str, node: &JsonNode) -> Vec<ToolRule> {
         self.word(key, node, &SANDBOXES).map_or_else(Vec::new, sandbox_rules)
     }
 
-    /// Codex's `default_permissions`, where they are those that come with it.
+    /// Reads Codex's `default_permissions`. Accepts only the profiles that come with Codex.
     pub(super) fn profile(&mut self, key: &str, node: &JsonNode) -> Vec<ToolRule> {
         self.word(key, node, &PROFILES).map_or_else(Vec::new, sandbox_rules)
     }
 
-    /// Claude Code's `permissionMode`. Only to plan is a limit; what would permit more permits nothing.
+    /// Reads Claude Code's `permissionMode`. Only `plan` is a limit; modes that would allow more
+    /// allow nothing here.
     pub(super) fn mode(&mut self, key: &str, node: &JsonNode) -> Vec<ToolRule> {
         match self.word(key, node, &MODES) {
             Some(true) => {
@@ -150,19 +151,23 @@ impl LimitReader<'_, '_> {
         }
     }
 
-    /// The name of an agent.
+    /// Reads the name of an agent.
     pub(super) fn agent(&mut self, key: &str, node: &JsonNode) -> Option<String> {
         match &node.value {
             JsonValue::Text(name) if !name.trim().is_empty() => Some(name.trim().to_owned()),
             other => {
                 let message = format!("`{key}` must name an agent, found {}", shown(other));
-                self.findings.error(node.at, &message, Some("its limits are to hold".to_owned()));
+                self.findings.error(
+                    node.at,
+                    &message,
+                    Some("write its name, so that its limits apply".to_owned()),
+                );
                 None
             }
         }
     }
 
-    /// A subagent of OpenCode starts no others.
+    /// Reads OpenCode's `subtask`. A subagent of OpenCode cannot start others.
     pub(super) fn subtask(&mut self, key: &str, node: &JsonNode) -> Vec<ToolRule> {
         match self.switch(key, node.at, node) {
             Some(true) => vec![whole("task", ToolEffect::Deny)],
@@ -170,7 +175,7 @@ impl LimitReader<'_, '_> {
         }
     }
 
-    /// Codex's `approval_policy`: only `untrusted` asks where others would not.
+    /// Reads Codex's `approval_policy`. Only `untrusted` adds a question.
     pub(super) fn approval(&mut self, key: &str, node: &JsonNode) -> Vec<ToolRule> {
         match self.word(key, node, &APPROVALS) {
             Some(true) => vec![whole("bash", ToolEffect::Ask)],
@@ -178,7 +183,7 @@ impl LimitReader<'_, '_> {
         }
     }
 
-    /// Codex's `web_search`.
+    /// Reads Codex's `web_search`.
     pub(super) fn web_search(&mut self, key: &str, node: &JsonNode) -> Vec<ToolRule> {
         match self.word(key, node, &SEARCHES) {
             Some(false) => vec![whole("websearch", ToolEffect::Deny)],
@@ -186,8 +191,8 @@ impl LimitReader<'_, '_> {
         }
     }
 
-    /// Codex's `[sandbox_workspace_write]`. More places to write to are not given; file tools keep to the
-    /// workspace. What is said of a shell cannot be held.
+    /// Reads Codex's `[sandbox_workspace_write]`. Additional writable folders are ignored, because
+    /// file tools stay in the workspace. Limits on a shell cannot be enforced and are errors.
     pub(super) fn writable(&mut self, key: &str, node: &JsonNode) -> Vec<ToolRule> {
         for JsonMember { key: name, key_at, node } in self.table(key, node) {
             let path = format!("{key}.{}", harmless(name));
@@ -197,9 +202,9 @@ impl LimitReader<'_, '_> {
                 ("exclude_tmpdir_env_var" | "exclude_slash_tmp", JsonValue::Boolean(_))
                 | ("network_access", JsonValue::Boolean(true)) => {}
                 ("network_access", JsonValue::Boolean(false)) => {
-                    let message = format!("Windlass cannot hold `{path}`: a shell here reaches the network");
+                    let message = format!("Windlass cannot enforce `{path}`: a shell can reach the network");
                     let hint =
-                        "refuse the shell, `shell_tool = false` under `[features]`, or remove the line";
+                        "turn the shell off with `shell_tool = false` under `[features]`, or remove the line";
                     self.findings.error(*key_at, &message, Some(hint.to_owned()));
                 }
                 (
@@ -215,7 +220,7 @@ impl LimitReader<'_, '_> {
         Vec::new()
     }
 
-    /// Codex's `[tools]`: switches of its own tools.
+    /// Reads Codex's `[tools]`: switches of its own tools.
     pub(super) fn codex_tools(&mut self, key: &str, node: &JsonNode) -> Vec<ToolRule> {
         let mut rules = Vec::new();
         for JsonMember { key: name, key_at, node } in self.table(key, node) {
@@ -234,7 +239,7 @@ impl LimitReader<'_, '_> {
         rules
     }
 
-    /// Codex's `[features]`: what is switched off must be off here, too.
+    /// Reads Codex's `[features]`. A feature that is off there must be off here.
     pub(super) fn features(&mut self, key: &str, node: &JsonNode) -> Vec<ToolRule> {
         let mut rules = Vec::new();
         for JsonMember { key: name, key_at, node } in self.table(key, node) {
@@ -261,7 +266,8 @@ impl LimitReader<'_, '_> {
         rules
     }
 
-    /// Codex's `[mcp_servers.NAME]`: a server that is off, and the tools of one that may be used.
+    /// Reads Codex's `[mcp_servers.NAME]`: servers that are off, and the tools of each server that
+    /// may be used.
     pub(super) fn servers(&mut self, key: &str, node: &JsonNode) -> Vec<ToolRule> {
         let mut rules = Vec::new();
         for JsonMember { key: server, key_at, node } in self.table(key, node) {
@@ -269,7 +275,7 @@ impl LimitReader<'_, '_> {
             let is_plain = |c: char| c.is_alphanumeric() || "_-.".contains(c);
             if server.is_empty() || !server.chars().all(is_plain) {
                 let hint = "use letters, digits, `-` and `_`";
-                let message = format!("{} is no name of an MCP server", quoted(&harmless(server)));
+                let message = format!("{} is not a valid name for an MCP server", quoted(&harmless(server)));
                 self.findings.error(*key_at, &message, Some(hint.to_owned()));
                 continue;
             }
@@ -301,13 +307,13 @@ impl LimitReader<'_, '_> {
                     _ => {}
                 }
             }
-            // What is off stays off, wherever it is written.
+            // Denials come last, so that they win wherever they are written.
             rules.extend(listed.into_iter().chain(denied));
         }
         rules
     }
 
-    /// The names of a list of a server's tools.
+    /// Reads a list of a server's tools.
     fn server_tools<'n>(&mut self, path: &str, node: &'n JsonNode) -> Vec<&'n str> {
         let hint = Some("write it as `[\"tool\", \"other_tool\"]`".to_owned());
         let JsonValue::List(items) = &node.value else {
@@ -324,7 +330,7 @@ impl LimitReader<'_, '_> {
                     tools.push(tool.as_str());
                 }
                 other => {
-                    let message = format!("an entry of `{path}` is no name of a tool: {}", shown(other));
+                    let message = format!("an entry of `{path}` is not the name of a tool: {}", shown(other));
                     self.findings.error(item.at, &message, hint.clone());
                 }
             }
@@ -345,17 +351,21 @@ impl LimitReader<'_, '_> {
     }
 
     fn cannot_hold(&mut self, path: &str, at: usize) {
-        let hint = "remove the line, or say it with `sandbox_mode` or `[features] shell_tool`";
-        self.findings.error(at, &format!("Windlass cannot hold the limit `{path}`"), Some(hint.to_owned()));
+        let hint = "remove the line, or use `sandbox_mode` or `[features] shell_tool`";
+        self.findings.error(
+            at,
+            &format!("Windlass cannot enforce the limit `{path}`"),
+            Some(hint.to_owned()),
+        );
     }
 
     fn not_known(&mut self, path: &str, at: usize, near: &str) {
         let hint = if near.is_empty() { "remove the line" } else { near };
-        let message = format!("Windlass does not know `{path}`: a limit would not hold");
+        let message = format!("Windlass does not know `{path}`: a limit would not apply");
         self.findings.error(at, &message, Some(hint.to_owned()));
     }
 
-    /// `true`, `false`, or a table that says so as `enabled`.
+    /// Reads `true`, `false`, or a table with the key `enabled`.
     fn switch(&mut self, path: &str, at: usize, node: &JsonNode) -> Option<bool> {
         match &node.value {
             JsonValue::Boolean(on) => Some(*on),

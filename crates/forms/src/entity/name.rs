@@ -1,16 +1,16 @@
-//! What an entity may be called.
+//! Validates the names of entities.
 
 use windlass_core::entity::PluginSource;
 
-/// The most characters of a name.
+/// The most characters in a name.
 const LONGEST: usize = 128;
 
-/// What is wrong with a name that a file says, if anything is.
+/// Returns what is wrong with a name that is written in a file.
 pub(super) fn name_error(name: &str) -> Option<&'static str> {
     if name.contains('/') { Some("has a `/` in it") } else { nested_fault(name) }
 }
 
-/// The same for one that comes from folders, which may be joined by `/`.
+/// Does the same for a name that comes from folders, which may contain `/`.
 pub(super) fn nested_fault(name: &str) -> Option<&'static str> {
     if name.trim().is_empty() {
         return Some("is empty");
@@ -28,7 +28,7 @@ pub(super) fn nested_fault(name: &str) -> Option<&'static str> {
     name.split('/').any(is_way).then_some("is a path")
 }
 
-/// A character that a screen does not show, or that changes how others are shown.
+/// Decides whether a screen does not show a character, or shows others differently because of it.
 pub(super) fn is_hidden(c: char) -> bool {
     let is_format = matches!(
         c,
@@ -37,7 +37,7 @@ pub(super) fn is_hidden(c: char) -> bool {
     c.is_control() || is_format
 }
 
-/// A name as the plugin that brings it makes it.
+/// Returns the name with the plugin's name before it.
 pub(super) fn full(name: &str, plugin: Option<&PluginSource>) -> String {
     match plugin {
         Some(plugin) => format!("{}:{name}", plugin.name),

@@ -12,15 +12,15 @@ pub(super) fn parse(origin: &Origin<'_>, kind: EntityKind, text: &str) -> ReadEn
     markdown::read(origin, kind, in_file, text)
 }
 
-/// Reads `opencode.json`, which holds commands and agents among other settings.
+/// Reads `opencode.json`, which has commands and agents among other settings.
 pub(super) fn parse_document(origin: &Origin<'_>, text: &str) -> ReadEntities {
-    // `mode` is how agents were called before.
+    // `mode` is the former name of agents.
     let sections =
         [("command", EntityKind::Command), ("agent", EntityKind::Agent), ("mode", EntityKind::Agent)];
     document::read(origin, &sections, in_document, text)
 }
 
-/// `mode`, `temperature` and the rest are kept as they are.
+/// Keeps `mode`, `temperature` and other keys as they are.
 fn in_file(kind: EntityKind, key: &str) -> Meaning {
     match (kind, key) {
         (EntityKind::Skill, key) => shared::meaning(kind, key),
@@ -38,7 +38,7 @@ fn in_file(kind: EntityKind, key: &str) -> Meaning {
     }
 }
 
-/// In the document the key is the name, and the text a value like others.
+/// In the document, an entity's key is its name and its text is an ordinary value.
 fn in_document(kind: EntityKind, key: &str) -> Meaning {
     match (kind, key) {
         (EntityKind::Command, "template") | (EntityKind::Agent, "prompt") => Meaning::Prompt,

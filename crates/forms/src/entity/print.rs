@@ -1,7 +1,7 @@
 //! Writes an entity in Windlass's own format.
 //!
-//! What the format can say comes back when it is read: where a file lies, and with it the kind,
-//! the level and the plugin, is the reader's to know.
+//! Reading the file gives back everything that the format can express. The kind, the level and the
+//! plugin are not in the file: the reader knows them from its location.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use super::entity_draft::Meaning;
 use super::windlass;
 use crate::tracker::yaml;
 
-/// An entity as a Markdown file of Windlass.
+/// Renders an entity as a Markdown file in Windlass's format.
 pub fn print(entity: &Entity) -> String {
     let mut head = String::new();
     line(&mut head, "name", &quote(&entity.name));
@@ -40,7 +40,7 @@ pub fn print(entity: &Entity) -> String {
     format!("---\n{head}---\n\n{}\n", entity.prompt)
 }
 
-/// Text in double quotes, without the two characters that YAML allows only by their number.
+/// Quotes a text, and escapes the two characters that YAML allows only in escaped form.
 fn quote(text: &str) -> String {
     let quoted = yaml::quote(text);
     match quoted.contains(['\u{fffe}', '\u{ffff}']) {
@@ -54,7 +54,7 @@ fn line(head: &mut String, key: &str, value: &str) {
     let _ = writeln!(head, "{key}: {value}");
 }
 
-/// A list of models says more than the first of them.
+/// Writes the model, or the whole list of models if the entity came with one.
 fn model(head: &mut String, entity: &Entity) {
     let all = entity.extra.get("model").filter(|all| all.is_array());
     match (all, &entity.model) {
@@ -88,7 +88,7 @@ fn list<'a>(items: impl Iterator<Item = &'a str>) -> String {
     format!("[{}]", items.map(quote).collect::<Vec<_>>().join(", "))
 }
 
-/// A JSON value on one line, as YAML reads it.
+/// Writes a JSON value as YAML on one line.
 fn json(value: &serde_json::Value) -> String {
     match value {
         serde_json::Value::String(text) => quote(text),

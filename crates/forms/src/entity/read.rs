@@ -1,52 +1,52 @@
-//! One file of a provider, and who reads it.
+//! Reads one file with the parser of its provider.
 
 use windlass_core::entity::{Entity, EntityKind, Level, PluginSource, Provider, ToolRule};
 
 use super::{atomic, claude, codex, copilot, gemini, opencode, shared, windlass};
 use crate::diagnostic::{Diagnostic, Severity};
 
-/// What is known of a text before it is read.
+/// The facts about a text that are known before it is read.
 #[derive(Debug, Clone, Copy)]
 pub struct Origin<'a> {
-    /// Whose format it is.
+    /// The provider whose format the text has.
     pub provider: Provider,
-    /// What it holds; `None` for a document that says so itself.
+    /// `None` for a document, which contains several kinds.
     pub kind: Option<EntityKind>,
-    /// How near it is.
     pub level: Level,
-    /// How many folders above the work it was found.
+    /// The number of folders above the working folder at which the file was found.
     pub distance: u16,
-    /// Its file, as messages name it.
+    /// The file, as messages name it.
     pub path: &'a str,
-    /// The name that the file or folder gives it, nested folders joined as their place says.
+    /// The name from the file or folder, joined with those of the folders around it as the provider
+    /// does.
     pub name: &'a str,
-    /// The plugin that brings it.
+    /// The plugin that contains it.
     pub plugin: Option<&'a PluginSource>,
 }
 
-/// What a text says.
+/// The result of reading a text.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ReadEntities {
-    /// What can be used.
+    /// The entities that can be used.
     pub entities: Vec<Entity>,
-    /// What is wrong; an error means that the entity it is in is not among those above.
+    /// An error means that the entity with the mistake is not in `entities`.
     pub diagnostics: Vec<Diagnostic>,
     /// Limits of agents that are defined elsewhere.
     pub grounds: Vec<DefaultLimits>,
-    /// The agent that does what names none.
+    /// The agent for commands that name none.
     pub default_agent: Option<String>,
 }
 
-/// Limits that a document sets for agents of its provider, before those of their own.
+/// Limits that a document sets for agents of its provider. The agents' own limits come after them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DefaultLimits {
-    /// Which agent; `None` for all of them.
+    /// `None` means all agents.
     pub agent: Option<String>,
-    /// What is said of single tools; `None` where it is not understood, and the agents cannot be used.
+    /// `None` if the limits are unreadable; then the agents cannot be used.
     pub rules: Option<Vec<ToolRule>>,
 }
 
-/// Reads a text. Never panics, whatever it is given.
+/// Reads a text. Never panics, whatever the text.
 pub fn parse(origin: &Origin<'_>, text: &str) -> ReadEntities {
     let Some(kind) = origin.kind else { return parse_document(origin, text) };
     match origin.provider {

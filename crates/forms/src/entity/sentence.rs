@@ -1,9 +1,9 @@
-//! The first sentence of a text, for an entity whose author wrote no description.
+//! Extracts the first sentence of a text, for an entity without a description.
 
-/// The most characters that are taken.
+/// The most characters of the sentence.
 const LONGEST: usize = 160;
 
-/// The first sentence: of the first line with words in it, without the marks of Markdown.
+/// Returns the first sentence of the first line with words in it, without Markdown marks.
 pub(super) fn first(text: &str) -> String {
     let line =
         text.lines().map(words).find(|line| line.chars().any(char::is_alphanumeric)).unwrap_or_default();
@@ -15,7 +15,7 @@ fn words(line: &str) -> &str {
     line.trim().trim_start_matches(['#', '>', '-', '*', '`', ' ', '\t']).trim_end_matches(['*', '`', ' '])
 }
 
-/// Where the sentence ends: after a mark that a space follows.
+/// Returns the end of the sentence: after a mark that a space follows.
 fn end(line: &str) -> usize {
     let mut marks = line.match_indices(['.', '!', '?']);
     let is_end = |at: usize| line.get(at + 1..).is_some_and(|rest| rest.starts_with(' '));

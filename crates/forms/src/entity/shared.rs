@@ -1,4 +1,4 @@
-//! `.agents`, which several CLIs read: skills as the Agent Skills format has them.
+//! `.agents`, which several CLIs read: skills in the Agent Skills format.
 
 use windlass_core::entity::EntityKind;
 
@@ -10,7 +10,7 @@ pub(super) fn parse(origin: &Origin<'_>, kind: EntityKind, text: &str) -> ReadEn
     markdown::read(origin, kind, meaning, text)
 }
 
-/// `license`, `compatibility` and `metadata` are kept as they are.
+/// Keeps `license`, `compatibility` and `metadata` as they are.
 pub(super) fn meaning(kind: EntityKind, key: &str) -> Meaning {
     match key {
         "name" => Meaning::Name,

@@ -1,4 +1,4 @@
-//! Reads a TOML file with one entity in it: Codex's agents, Gemini's commands.
+//! Reads a TOML file with one entity: a Codex agent or a Gemini command.
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -10,10 +10,9 @@ use crate::diagnostics::Diagnostics;
 use crate::json::{JsonMember, JsonNode, JsonValue};
 
 const BOM: char = '\u{feff}';
-/// Deeper than any of these files.
+/// Deeper than any valid file; keeps a hostile one from exhausting the stack.
 const DEEPEST: usize = 32;
 
-/// Reads a file.
 pub(super) fn read(origin: &Origin<'_>, kind: EntityKind, dialect: KeyMeanings, text: &str) -> ReadEntities {
     let mut findings = Diagnostics::in_text(text, Some(origin.path));
     let entity = members(text, &mut findings).and_then(|members| {
@@ -31,7 +30,7 @@ fn members(text: &str, findings: &mut Diagnostics<'_>) -> Option<Vec<JsonMember>
     let inner = text.strip_prefix(BOM).unwrap_or(text);
     let base = text.len() - inner.len();
     if inner.trim().is_empty() {
-        let hint = "write what is to be done, or remove the file";
+        let hint = "write a prompt, or remove the file";
         findings.error(0, "the file is empty", Some(hint.to_owned()));
         return None;
     }
@@ -46,7 +45,7 @@ fn members(text: &str, findings: &mut Diagnostics<'_>) -> Option<Vec<JsonMember>
     }
 }
 
-/// A table's keys, in the order of the text.
+/// Returns a table's keys, in the order of the text.
 fn table_members(table: DeTable<'_>, base: usize, depth: usize) -> Vec<JsonMember> {
     let member = |(key, value): (Spanned<_>, Spanned<DeValue<'_>>)| {
         let key_at = base + key.span().start;
@@ -75,7 +74,7 @@ fn node(value: Spanned<DeValue<'_>>, base: usize, depth: usize) -> JsonNode {
     JsonNode { at, value }
 }
 
-/// `0xff` as `255`; what is too large stays as it is.
+/// Converts `0xff` to `255`; a number that is too large stays as it is.
 fn decimal(digits: &str, radix: u32) -> String {
     i128::from_str_radix(digits, radix).map_or_else(|_| digits.to_owned(), |number| number.to_string())
 }

@@ -1,7 +1,8 @@
-//! What an entity may use, in the ways people write it: a list, a string, a map of switches, a
-//! map or a list of permissions. Modes and Codex's own keys are [`modes`](super::modes)'s.
+//! Reads the limits on an entity's tools, in the forms people write them: a list, a string, a map
+//! of switches, or a map or list of permissions. [`modes`](super::modes) reads modes and Codex's
+//! own keys.
 //!
-//! A limit that cannot be understood is an error and never no limit.
+//! An unreadable limit is an error; it never means no limit.
 
 use windlass_core::entity::{EntityTool, Provider, ToolEffect, ToolRule};
 use windlass_core::registry::limits::EXTERNAL;
@@ -12,25 +13,25 @@ use crate::diagnostics::Diagnostics;
 use crate::json::{JsonMember, JsonNode, JsonValue, kind};
 use crate::words::{did_you_mean, quoted};
 
-/// What a value says of tools.
+/// The limits that the keys of an entity set.
 #[derive(Default)]
 pub(super) struct Stated {
-    /// These and no others; `None` where it lists none.
+    /// The only tools that may be used; `None` if no key lists tools.
     pub(super) only: Option<Vec<EntityTool>>,
-    /// In order, the last one that matches a call counting.
+    /// In order; the last rule that matches a call counts.
     pub(super) rules: Vec<ToolRule>,
-    /// The agents whose limits hold, too.
+    /// The agents whose limits also apply.
     pub(super) agents: Vec<String>,
 }
 
-/// Reads limits, and says what is wrong with them.
+/// A reader for limits that reports mistakes in them.
 pub(super) struct LimitReader<'f, 'a> {
     pub(super) provider: Provider,
     pub(super) findings: &'f mut Diagnostics<'a>,
 }
 
 impl LimitReader<'_, '_> {
-    /// Takes the value of a key. Each limit has the types of values it may have, and any other is an error.
+    /// Reads the value of a key. A value of a type that the limit does not accept is an error.
     pub(super) fn read(&mut self, limit: LimitKey, member: &JsonMember, stated: &mut Stated) {
         let JsonMember { key, key_at, node } = member;
         if node.value == JsonValue::Null {
@@ -41,7 +42,8 @@ impl LimitReader<'_, '_> {
         let rules = match limit {
             LimitKey::Tools => return stated.only = self.listed(key, node),
             LimitKey::ToolsOrSwitches => match &node.value {
-                // To OpenCode an empty map changes nothing; what others make of it, nobody can mean.
+                // OpenCode ignores an empty map. For other providers its meaning is unclear, so it
+                // is an error.
                 JsonValue::Object(members) if !members.is_empty() || self.provider == Provider::Opencode => {
                     changing(self.switched(key, members))
                 }
@@ -76,7 +78,7 @@ impl LimitReader<'_, '_> {
         stated.rules.extend(rules);
     }
 
-    /// The value of `disallowedTools`: each of these is denied.
+    /// Reads `disallowedTools`: denies each of the listed tools.
     pub(super) fn denied(&mut self, key: &str, node: &JsonNode) -> Vec<ToolRule> {
         let mut rules = Vec::new();
         for (at, written) in self.written(key, node).unwrap_or_default() {
@@ -88,13 +90,13 @@ impl LimitReader<'_, '_> {
         rules
     }
 
-    /// OpenCode's `permission`: a word, a map, or a list of rules.
+    /// Reads OpenCode's `permission`: a word, a map, or a list of rules.
     pub(super) fn permitted(&mut self, key: &str, node: &JsonNode) -> Vec<ToolRule> {
         match &node.value {
             JsonValue::Object(members) => changing(self.switched(key, members)),
             JsonValue::List(items) => {
                 let rules = items.iter().filter_map(|item| self.rule(key, item)).collect();
-                // Our own files say all that they mean.
+                // Windlass's own files are explicit and imply no further rules.
                 if self.provider == Provider::Windlass { rules } else { changing(rules) }
             }
             JsonValue::Text(_) | JsonValue::Boolean(_) | JsonValue::Number(_) | JsonValue::Null => {
@@ -107,7 +109,7 @@ impl LimitReader<'_, '_> {
         }
     }
 
-    /// A list of tools; `None` where it sets no limit, or cannot be understood, which has been said.
+    /// Reads a list of tools. Returns `None` if it sets no limit, or after it reports an error.
     fn listed(&mut self, key: &str, node: &JsonNode) -> Option<Vec<EntityTool>> {
         let written = self.written(key, node)?;
         let mut listed = Vec::new();
@@ -123,7 +125,7 @@ impl LimitReader<'_, '_> {
         Some(listed)
     }
 
-    /// Each tool as it is written, and where.
+    /// Returns each tool as written, with its position.
     fn written(&mut self, key: &str, node: &JsonNode) -> Option<Vec<(usize, String)>> {
         match &node.value {
             JsonValue::Text(text) => Some(self.words(key, text, node.at)),
@@ -160,7 +162,7 @@ impl LimitReader<'_, '_> {
 
     fn words(&mut self, key: &str, text: &str, at: usize) -> Vec<(usize, String)> {
         let text = text.trim();
-        // What is left of a list whose brackets did not match.
+        // A value that starts as a list but was read as text may still have brackets.
         let text = text.strip_prefix('[').unwrap_or(text);
         let text = text.strip_suffix(']').unwrap_or(text);
         let (words, is_balanced) = words(text);
@@ -172,7 +174,7 @@ impl LimitReader<'_, '_> {
         words.into_iter().map(|word| (at, unquoted(word).to_owned())).collect()
     }
 
-    /// A tool of a list, if there is such a tool.
+    /// Reads one tool of a list, if such a tool exists.
     fn tool(&mut self, at: usize, written: &str, meant: ToolIntent) -> Option<EntityTool> {
         let tool = EntityTool::named(&harmless(written));
         if tools::pattern(written).is_err() {
@@ -184,35 +186,37 @@ impl LimitReader<'_, '_> {
         let pattern = tools::pattern(written).ok().flatten();
         let written = written.split('(').next().unwrap_or(written).trim();
         self.holds(at, written, pattern)?;
-        // OpenCode names tools of servers in maps only.
+        // OpenCode names the tools of MCP servers only in maps.
         let provider = if self.provider == Provider::Opencode { Provider::Windlass } else { self.provider };
         let is_known = self.is_known(at, written, provider, meant)?;
         is_known.then_some(tool)
     }
 
-    /// `None` where a rule could never hold, which has been said.
+    /// Returns `None`, after it reports an error, if a rule could never match.
     fn holds(&mut self, at: usize, tool: &str, pattern: Option<&str>) -> Option<()> {
         let Some((what, hint)) = tools::name_error(tool, pattern) else { return Some(()) };
         let rule = pattern.map_or_else(|| tool.to_owned(), |pattern| format!("{tool}({pattern})"));
-        let message = format!("the rule {} never holds, because {what}", quoted(&harmless(&rule)));
+        let message = format!("the rule {} never applies, because {what}", quoted(&harmless(&rule)));
         self.findings.error(at, &message, Some(hint.to_owned()));
         None
     }
 
-    /// Whether there is such a tool. `None` where there is not, which has been said as an error.
+    /// Decides whether a tool exists. Returns `Some(false)` for an unknown tool that only deserves
+    /// a warning, and `None` after it reports an error.
     fn is_known(&mut self, at: usize, name: &str, provider: Provider, meant: ToolIntent) -> Option<bool> {
         let shown = quoted(&harmless(name));
-        // Only for a name that is not known: there are many words to compare it with.
+        // Called only for unknown names, because it compares with many words.
         let near = || did_you_mean(name, tools::words());
         match tools::named(name, provider) {
-            // A word with a line in it may be a tool of a server, unless it is almost one of ours.
+            // An unknown name that may belong to an MCP server is accepted, unless it is close to a
+            // built-in tool.
             Named::Matching(word)
                 if word.contains(['*', '?', '/']) || word.starts_with("mcp_") || near().is_none() =>
             {
                 Some(true)
             }
             Named::Everything | Named::These(_) | Named::Elsewhere => Some(true),
-            // Copilot passes over what it does not know, and such a list then permits less.
+            // Copilot ignores unknown tools, which makes the list stricter.
             Named::Unknown
                 if provider == Provider::Copilot
                     && matches!(meant, ToolIntent::Permitted)
@@ -232,13 +236,13 @@ impl LimitReader<'_, '_> {
         }
     }
 
-    /// A map of tools: each is on or off, or has a map of its own for some of its uses.
+    /// Reads a map of tools. Each is on or off, or has a map of patterns.
     fn switched(&mut self, key: &str, members: &[JsonMember]) -> Vec<ToolRule> {
         let mut rules = Vec::new();
         for member in members {
             let name = member.key.trim().to_lowercase();
             let path = format!("{key}.{}", harmless(&member.key));
-            // These maps are OpenCode's, whoever's file they are in.
+            // This form is OpenCode's, whichever provider's file it is in.
             if name != EXTERNAL
                 && self
                     .is_known(member.key_at, member.key.trim(), Provider::Opencode, ToolIntent::Denied)
@@ -260,7 +264,7 @@ impl LimitReader<'_, '_> {
         rules
     }
 
-    /// A rule of a list: an action, what it is done to, and what happens.
+    /// Reads one rule of a list: an action, its resource and the effect.
     fn rule(&mut self, key: &str, item: &JsonNode) -> Option<ToolRule> {
         let hint = "write each as `{ action: bash, resource: \"git *\", effect: allow }`";
         let JsonValue::Object(members) = &item.value else {
@@ -277,7 +281,7 @@ impl LimitReader<'_, '_> {
                 ("resource", JsonValue::Text(pattern)) => resource = Some((member.node.at, pattern)),
                 ("effect", _) => effect = self.effect(&format!("{key}.effect"), &member.node),
                 (other, _) => {
-                    let message = format!("{} has no place in a rule of `{key}`", quoted(&harmless(other)));
+                    let message = format!("{} is not a key of a rule in `{key}`", quoted(&harmless(other)));
                     self.findings.error(member.key_at, &message, Some(hint.to_owned()));
                     return None;
                 }
@@ -302,12 +306,8 @@ impl LimitReader<'_, '_> {
     fn with_pattern(&mut self, tool: &str, at: usize, pattern: &str, effect: ToolEffect) -> Option<ToolRule> {
         let pattern = pattern.trim();
         if pattern.is_empty() || pattern.contains(super::name::is_hidden) {
-            let message = format!("the pattern {} cannot be understood", quoted(&harmless(pattern)));
-            self.findings.error(
-                at,
-                &message,
-                Some("write what it is about, with `*` for any text".to_owned()),
-            );
+            let message = format!("the pattern {} is not valid", quoted(&harmless(pattern)));
+            self.findings.error(at, &message, Some("write a pattern, with `*` for any text".to_owned()));
             return None;
         }
         let pattern = Some(pattern).filter(|pattern| !matches!(*pattern, "*" | "**" | ":*"));
@@ -315,7 +315,7 @@ impl LimitReader<'_, '_> {
         Some(ToolRule { tool: tool.to_owned(), pattern: pattern.map(str::to_owned), effect })
     }
 
-    /// `true` and `false` are `allow` and `deny`.
+    /// Reads an effect; `true` and `false` mean `allow` and `deny`.
     fn effect(&mut self, path: &str, node: &JsonNode) -> Option<ToolEffect> {
         let effect = match &node.value {
             JsonValue::Boolean(true) => Some(ToolEffect::Allow),
@@ -337,7 +337,7 @@ impl LimitReader<'_, '_> {
     }
 }
 
-/// A value as a message shows it. What looks like a switch and is text in quotes is told apart.
+/// Formats a value for a message, and marks a boolean that is written in quotes.
 pub(super) fn shown(value: &JsonValue) -> String {
     match value {
         JsonValue::Text(word) if is_switch(word) => format!("the text \"{}\" in quotes", word.trim()),
@@ -346,7 +346,7 @@ pub(super) fn shown(value: &JsonValue) -> String {
     }
 }
 
-/// How to write a switch that stands in quotes.
+/// Returns a hint on how to write a boolean that is in quotes.
 pub(super) fn without_quotes(path: &str, value: &JsonValue) -> Option<String> {
     let JsonValue::Text(word) = value else { return None };
     let key = path.rsplit('.').next().unwrap_or(path);
@@ -357,7 +357,7 @@ fn is_switch(word: &str) -> bool {
     ["true", "false"].iter().any(|switch| word.trim().eq_ignore_ascii_case(switch))
 }
 
-/// Whether a tool is named to permit or to forbid it.
+/// The reason that a file names a tool.
 #[derive(Clone, Copy)]
 enum ToolIntent {
     Permitted,
@@ -369,15 +369,16 @@ pub(super) fn whole(tool: &str, effect: ToolEffect) -> ToolRule {
     ToolRule { tool: tool.to_owned(), pattern: None, effect }
 }
 
-/// To change files is one permission in OpenCode, whichever tool does it: a rule about one of them is also
-/// about `edit` and `write`, where those have none of their own.
+/// Adds rules for `edit` and `write`. OpenCode has one permission for changing files, whichever
+/// tool does it, so a rule about one such tool also applies to `edit` and `write`, unless those
+/// have rules of their own.
 fn changing(rules: Vec<ToolRule>) -> Vec<ToolRule> {
     let has_own = |name: &str| rules.iter().any(|rule| tools::canonical(&rule.tool) == Some(name));
     let is_changing = |rule: &ToolRule| {
         matches!(tools::canonical(&rule.tool), Some("edit" | "write" | "multiedit" | "notebookedit"))
     };
     let also = |rule: &ToolRule| -> Vec<ToolRule> {
-        // To allow may undo what another file forbids.
+        // Rules that allow are copied as well: they may undo a denial from another file.
         let is_needed = is_changing(rule);
         let missing = ["edit", "write"].into_iter().filter(|name| is_needed && !has_own(name));
         missing.map(|name| ToolRule { tool: name.to_owned(), ..rule.clone() }).collect()
@@ -390,7 +391,7 @@ fn unquoted(word: &str) -> &str {
     inner('"').or_else(|| inner('\'')).unwrap_or(word)
 }
 
-/// The words of a text, parted by commas and spaces outside of brackets, and whether the brackets
+/// Splits a text into words at commas and spaces outside brackets, and returns whether the brackets
 /// match.
 pub(super) fn words(text: &str) -> (Vec<&str>, bool) {
     let mut words = Vec::new();
@@ -411,7 +412,7 @@ pub(super) fn words(text: &str) -> (Vec<&str>, bool) {
     (words, depth == 0)
 }
 
-/// Text that a screen shows as it is: every hidden character becomes a mark.
+/// Replaces every hidden character, so that a screen shows the text as it is.
 pub(super) fn harmless(text: &str) -> std::borrow::Cow<'_, str> {
     let is_bad = |c: char| super::name::is_hidden(c) && c != '\n' && c != '\t';
     if !text.contains(is_bad) {

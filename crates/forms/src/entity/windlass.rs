@@ -1,4 +1,4 @@
-//! Windlass's own format: Markdown with frontmatter, in the keys that most others know.
+//! Windlass's own format: Markdown with frontmatter, with the keys that most other tools use.
 
 use windlass_core::entity::EntityKind;
 
@@ -10,7 +10,6 @@ pub(super) fn parse(origin: &Origin<'_>, kind: EntityKind, text: &str) -> ReadEn
     markdown::read(origin, kind, meaning, text)
 }
 
-/// What a key means, whatever the kind.
 pub(super) fn meaning(kind: EntityKind, key: &str) -> Meaning {
     match key {
         "name" => Meaning::Name,

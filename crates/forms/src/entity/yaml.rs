@@ -1,6 +1,6 @@
-//! Reads the YAML of frontmatter, and says what is wrong with it.
+//! Reads the YAML of frontmatter and words the first mistake in it.
 //!
-//! The first mistake is the end of it: a second try, with what is almost YAML, is left to others.
+//! Stops at the first mistake; [`lenient_yaml`](super::lenient_yaml) then makes a second attempt.
 
 use super::fast_yaml;
 use crate::json::{JsonError, JsonNode};
@@ -14,16 +14,16 @@ const BOUNDS: Bounds = Bounds {
     copied_bytes: 256 * 1024,
 };
 
-/// Why a text is not read.
+/// The reason that a text is refused.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum YamlRefusal {
-    /// It is not YAML, and perhaps almost.
+    /// Not YAML, but perhaps almost.
     Broken(JsonError),
-    /// It means more than anybody would write by hand.
+    /// Far larger than anyone would write by hand.
     Excess(JsonError),
 }
 
-/// Reads one document; positions are counted from `base`. An empty one is null.
+/// Reads one document. Positions are counted from `base`. An empty document is null.
 pub(super) fn read(text: &str, base: usize) -> Result<JsonNode, YamlRefusal> {
     match fast_yaml::read(text, base) {
         Some(node) => Ok(node),
@@ -31,7 +31,7 @@ pub(super) fn read(text: &str, base: usize) -> Result<JsonNode, YamlRefusal> {
     }
 }
 
-/// The same, without the short cut for simple texts.
+/// Does the same without the fast path for simple texts.
 pub(super) fn read_all(text: &str, base: usize) -> Result<JsonNode, YamlRefusal> {
     let tree = yaml::read(text, base, &FrontmatterMap);
     match tree.errors.into_iter().next() {
@@ -62,7 +62,7 @@ fn refused(YamlError { at, kind: mistake }: YamlError) -> YamlRefusal {
         YamlErrorKind::EndlessAlias => {
             YamlRefusal::Broken(broken("an alias inside the value it repeats", None))
         }
-        // Frontmatter has no mappings and tags that are refused.
+        // Frontmatter refuses no tags or mappings, so the last two cannot occur.
         YamlErrorKind::NoValue | YamlErrorKind::NoMapping | YamlErrorKind::Tag => {
             YamlRefusal::Broken(broken("expected a value", None))
         }
@@ -72,7 +72,7 @@ fn refused(YamlError { at, kind: mistake }: YamlError) -> YamlRefusal {
         }
         YamlErrorKind::TooMany | YamlErrorKind::TooMuchCopied => {
             let hint = Some("write it without anchors and aliases");
-            YamlRefusal::Excess(broken("this means far more than it says", hint))
+            YamlRefusal::Excess(broken("there are too many values, aliases included", hint))
         }
     }
 }

@@ -13,6 +13,7 @@ mod key;
 mod layer;
 mod pairs;
 mod project;
+mod reference;
 mod resolve;
 mod setting_value;
 mod table;
@@ -20,6 +21,7 @@ mod value;
 pub(crate) mod words;
 
 pub use layer::{Layer, LayerKind, SettingSource};
+pub use reference::{default_file, page};
 pub use resolve::{DEFAULT_SETTINGS, Resolved, ShownSetting, resolve};
 pub use setting_value::{DurationError, parse_duration};
 pub use value::{AgentSettings, DurabilitySetting, EntitySettings, PluginDir, Settings};

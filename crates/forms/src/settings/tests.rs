@@ -1,11 +1,14 @@
 //! What the layers make of each other.
 
+use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 use windlass_core::hook::permission::Isolation;
 use windlass_core::looping::LoopMode;
 use windlass_core::spec::{OnPermission, OnQuestion, TimeLimits};
 
+use super::reference::REFERENCE;
 use super::*;
 use crate::diagnostic::{Diagnostic, Severity};
 
@@ -40,7 +43,7 @@ fn a_rule_that_could_never_hold_is_an_error_with_what_to_write() {
         ("Write(.env:*)", "write `*` for any text"),
         ("Write({.env,src/**})", "write one rule for each"),
         ("Read([.]env)", "write one rule for each"),
-        ("Edit(!src)", "write a rule for what is meant"),
+        ("Edit(!src)", "name the files that the rule is about"),
         ("Bash(git push *|git pull *)", "write one rule for each command"),
         ("Bash(git push && git pull)", "write one rule for each command"),
         ("Bash(git pu{sh,ll} *)", "write one rule for each command"),
@@ -89,30 +92,46 @@ fn the_built_in_file_sets_everything_that_has_a_default() {
 }
 
 #[test]
-fn the_built_in_file_explains_every_key() {
+fn every_key_is_described() {
+    let described: Vec<&str> =
+        REFERENCE.iter().map(|setting| setting.key.split('.').next().unwrap()).collect();
     for name in key::known_names() {
-        let is_there = DEFAULT_SETTINGS.lines().any(|line| {
-            let line = line.trim_start_matches("# ").trim_start_matches('[');
-            line.strip_prefix(name).is_some_and(|rest| rest.starts_with([' ', ']', '.']))
-        });
-        assert!(is_there, "{name}");
+        assert!(described.contains(&name), "`{name}` is missing in settings/reference.rs");
+    }
+    for name in described {
+        assert!(key::known_names().any(|known| known == name), "`{name}` is described and is no key");
     }
 }
 
 #[test]
-fn what_is_commented_out_in_the_built_in_file_would_be_valid() {
-    let examples: Vec<&str> = DEFAULT_SETTINGS
-        .lines()
-        .filter_map(|line| line.strip_prefix("# "))
-        .filter(|line| line.starts_with("[agents") || line.contains(" = \"") || line.contains(" = ["))
-        .collect();
-    // The checks and paths would land in no table here, so they get theirs.
-    let (checks, rest): (Vec<&str>, Vec<&str>) =
-        examples.into_iter().partition(|line| line.starts_with("lint") || line.starts_with("test"));
-    let (paths, rest): (Vec<&str>, Vec<&str>) = rest.into_iter().partition(|line| line.contains("_path"));
-    assert_eq!((checks.len(), paths.len(), rest.len()), (2, 2, 5));
-    let text = format!("{}\n[entities]\n{}\n", rest.join("\n"), paths.join("\n"));
-    assert_eq!(complaints(vec![user(&text)]), Vec::<String>::new());
+fn every_example_is_valid() {
+    let examples: Vec<String> =
+        page().split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap().to_owned()).collect();
+    assert_eq!(examples.len(), REFERENCE.len());
+    for example in examples {
+        assert_eq!(complaints(vec![user(&example)]), Vec::<String>::new(), "{example}");
+    }
+}
+
+/// Compares a file with what this crate writes for it. With `WINDLASS_TEST_UPDATE` set, writes it.
+fn assert_is_written(file: &str, expected: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+    if std::env::var_os("WINDLASS_TEST_UPDATE").is_some() {
+        fs::write(&path, expected).unwrap();
+    }
+    let found = fs::read_to_string(&path).unwrap_or_default();
+    let update = "WINDLASS_TEST_UPDATE=1 cargo test -p windlass-forms settings";
+    assert!(found == expected, "{file} is not what settings/reference.rs describes: run `{update}`");
+}
+
+#[test]
+fn the_built_in_file_is_the_one_described() {
+    assert_is_written("src/settings/default.toml", &default_file());
+}
+
+#[test]
+fn the_page_about_the_configuration_is_the_one_described() {
+    assert_is_written("../../docs/configuration.md", &page());
 }
 
 #[test]

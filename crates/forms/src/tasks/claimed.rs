@@ -1,6 +1,6 @@
-//! Finds what an agent says of its task at the end of its work: `<status>passing</status>`.
+//! Finds the status that an agent claims for its task: `<status>passing</status>`.
 //!
-//! What is shown as code is not its word. Whether its word is believed is `core::tasks`' to say.
+//! Ignores code blocks. `core::tasks` decides whether to believe the claim.
 
 use windlass_core::looping::prose::{open_lines, plain};
 use windlass_core::tasks::TaskStatus;
@@ -8,14 +8,15 @@ use windlass_core::tasks::TaskStatus;
 const OPEN: &str = "<status>";
 const CLOSE: &str = "</status>";
 
-/// How far a task is by the last line of a message that is nothing but `<status>WORD</status>`, outside
-/// code; in bold, too. What is said around it is not judged. In a sentence the tag is only mentioned. A last one that means nothing says nothing: an
-/// earlier one is not what the agent ended with.
+/// Returns the status from the last line outside code that consists only of
+/// `<status>WORD</status>`, perhaps in bold. A tag inside a sentence does not count. If that line
+/// has an unknown word, returns `None` rather than an earlier claim: the agent did not end with
+/// that one.
 pub fn claimed(message: &str) -> Option<TaskStatus> {
     TaskStatus::parse(open_lines(message).filter_map(word).last()?)
 }
 
-/// The word of a line that stands alone there.
+/// Returns the word if the tag is alone on its line.
 fn word(line: &str) -> Option<&str> {
     let word = plain(line).strip_prefix(OPEN)?.strip_suffix(CLOSE)?;
     (!word.contains(['<', '`'])).then_some(word)

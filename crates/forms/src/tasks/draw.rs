@@ -1,19 +1,19 @@
-//! The tasks as a graph: each points at those that wait for it.
+//! Draws the tasks as a graph, with an edge from each task to those that depend on it.
 //!
-//! Names are foreign text: they stand in quotes, with everything escaped that could end them.
+//! Task names are untrusted text, so they are quoted and escaped.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use windlass_core::tasks::{Task, TaskId, TaskStatus};
 
-/// The most characters of a name that are drawn.
+/// The most characters of a name in a label.
 const NAME: usize = 60;
 
-/// The tasks, those that are waited for and are not there, and who waits for whom.
+/// The tasks, their missing dependencies, and the edges between them.
 struct Graph<'a> {
     tasks: &'a [Task],
     missing: Vec<&'a TaskId>,
-    /// From one to who waits for it.
+    /// From a dependency to the task that waits for it.
     edges: Vec<(usize, usize)>,
 }
 
@@ -46,7 +46,7 @@ fn label(id: &TaskId, name: &str) -> String {
     format!("{id}: {short}{dots}")
 }
 
-/// A flowchart for Mermaid.
+/// Draws a flowchart for Mermaid.
 pub fn mermaid(tasks: &[Task]) -> String {
     let graph = Graph::of(tasks);
     let mut lines = vec!["flowchart TD".to_owned()];
@@ -79,7 +79,7 @@ fn mermaid_text(text: &str) -> String {
     text.chars().map(escape).collect()
 }
 
-/// A digraph for Graphviz.
+/// Draws a digraph for Graphviz.
 pub fn dot(tasks: &[Task]) -> String {
     let graph = Graph::of(tasks);
     let mut lines = vec!["digraph tasks {".to_owned(), "  node [shape=box, style=filled];".to_owned()];

@@ -1,5 +1,5 @@
-//! A `tasks.json` that can be changed. Each change touches the bytes it must and no other, so
-//! that fields we do not know, their order, comments and layout stay what their author made them.
+//! A `tasks.json` that can be edited. An edit changes as few bytes as possible, so that unknown
+//! fields, their order, comments and layout stay as the author wrote them.
 
 use windlass_core::tasks::{Task, TaskId, TaskStatus, Tasks};
 use windlass_core::time::Moment;
@@ -9,7 +9,7 @@ use super::read::read;
 use super::span;
 use crate::json::{self, JsonNode, JsonValue};
 
-/// A text, and what it says.
+/// The text of a task file, with the parsed tasks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskDocument {
     text: String,
@@ -17,16 +17,14 @@ pub struct TaskDocument {
     is_excerpt: bool,
 }
 
-/// Why a change cannot be made.
+/// The reason that an edit fails.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {
-    /// There is no such task.
     #[error("there is no task `{0}`")]
     NoSuchTask(TaskId),
-    /// There is one already.
-    #[error("there is a task `{0}` already")]
+    #[error("task `{0}` already exists")]
     Taken(TaskId),
-    /// The text as it would be cannot be read. No text we know of leads here.
+    /// The edited text would be unreadable. No known text causes this.
     #[error("the text cannot be changed without breaking it")]
     Unreadable,
 }
@@ -36,27 +34,27 @@ impl TaskDocument {
         TaskDocument { text, tasks, is_excerpt: false }
     }
 
-    /// The same, taken out of other text.
+    /// Marks the document as taken from a larger text.
     pub(super) fn out_of_other_text(self) -> TaskDocument {
         TaskDocument { is_excerpt: true, ..self }
     }
 
-    /// Whether it stood in other text when it was read, which is not written back.
+    /// Decides whether the document was read from a larger text, whose other parts are not written
+    /// back.
     pub fn is_excerpt(&self) -> bool {
         self.is_excerpt
     }
 
-    /// What is written to the file.
+    /// Returns the text to write to the file.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// What it says.
     pub fn tasks(&self) -> &Tasks {
         &self.tasks
     }
 
-    /// The document with another status of one task.
+    /// Returns the document with a new status for one task.
     pub fn set_status(&self, id: &TaskId, status: TaskStatus) -> Result<TaskDocument, EditError> {
         let task = self.tasks.get(id).ok_or_else(|| EditError::NoSuchTask(id.clone()))?;
         if task.status == status {
@@ -67,7 +65,7 @@ impl TaskDocument {
         reread(set_member(&self.text, node, "status", &format!("\"{}\"", status.word())))
     }
 
-    /// The document with one more task at its end.
+    /// Returns the document with a task appended.
     pub fn add(&self, task: &Task) -> Result<TaskDocument, EditError> {
         if self.tasks.get(&task.id).is_some() {
             return Err(EditError::Taken(task.id.clone()));
@@ -77,7 +75,7 @@ impl TaskDocument {
         reread(append(&self.text, list, &task_text(task)))
     }
 
-    /// The document with the time it was changed.
+    /// Returns the document with the time of its last change set to `at`.
     pub fn touch(&self, at: Moment) -> Result<TaskDocument, EditError> {
         let root = self.root()?;
         let time = format!("\"{}\"", stamp(at));
@@ -113,7 +111,7 @@ fn task_node<'n>(root: &'n JsonNode, id: &TaskId) -> Option<&'n JsonNode> {
     items.iter().find(is_it)
 }
 
-/// The text with one field of an object set.
+/// Returns the text with one field of an object set.
 fn set_member(text: &str, object: &JsonNode, key: &str, value: &str) -> Option<String> {
     if let Some(old) = member(object, key) {
         return Some(splice(text, old.at, span::end(text, old.at)?, value));
@@ -123,14 +121,14 @@ fn set_member(text: &str, object: &JsonNode, key: &str, value: &str) -> Option<S
     insert(text, object, last, &format!("\"{key}\": {value}"))
 }
 
-/// The text with one more value in a list.
+/// Returns the text with a value appended to a list.
 fn append(text: &str, list: &JsonNode, value: &str) -> Option<String> {
     let JsonValue::List(items) = &list.value else { return None };
     insert(text, list, items.last().map(|item| (item.at, item.at)), value)
 }
 
-/// The text with one more entry in an object or list: after the last one, whose beginning and
-/// value are given, and laid out as that is.
+/// Returns the text with an entry appended to an object or list, in the layout of the last entry.
+/// `last` gives the bytes of that entry's start and of its value.
 fn insert(text: &str, holder: &JsonNode, last: Option<(usize, usize)>, entry: &str) -> Option<String> {
     let Some((begins, value)) = last else { return insert_first(text, holder, entry) };
     let end = span::end(text, value)?;
@@ -141,7 +139,7 @@ fn insert(text: &str, holder: &JsonNode, last: Option<(usize, usize)>, entry: &s
     Some(splice(text, end, end, &ended_as(text, added)))
 }
 
-/// New lines end as those of the text do.
+/// Uses the line endings of the text for new lines.
 fn ended_as(text: &str, added: String) -> String {
     if text.contains("\r\n") { added.replace('\n', "\r\n") } else { added }
 }
@@ -156,18 +154,18 @@ fn insert_first(text: &str, holder: &JsonNode, entry: &str) -> Option<String> {
     if text.get(open..close)?.trim().is_empty() {
         return Some(splice(text, open, close, &ended_as(text, format!("{entry}\n{indent}"))));
     }
-    // Comments are in there: they stay after it.
+    // The holder contains comments, which stay after the new entry.
     Some(splice(text, open, open, &ended_as(text, format!("{entry}\n{inner}"))))
 }
 
-/// The blanks before a value, when it is the first on its line.
+/// Returns the blanks before a value if it is the first on its line.
 fn indent_before(text: &str, at: usize) -> Option<&str> {
     let before = text.get(..at)?;
     let line = before.get(before.rfind('\n')? + 1..)?;
     line.bytes().all(|byte| byte == b' ' || byte == b'\t').then_some(line)
 }
 
-/// The same JSON without line breaks: they never stand in a string.
+/// Joins the lines of JSON. Strings never contain a line break, so this does not change them.
 fn on_one_line(json: &str) -> String {
     json.lines().map(str::trim_start).collect::<Vec<_>>().join(" ")
 }

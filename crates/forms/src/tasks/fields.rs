@@ -1,7 +1,7 @@
-//! Takes what it can use out of JSON, and notes what is wrong and which liberty was taken.
+//! Reads typed fields from JSON, reports mistakes and warns about lenient readings.
 //!
-//! A liberty is noted once, where it is taken first: a file of a hundred numbers as ids is one
-//! habit of its author, not a hundred warnings.
+//! Each kind of lenient reading ("liberty") gives one warning, where it first occurs: a file with a
+//! hundred numbers as ids shows one habit of its author and does not deserve a hundred warnings.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::diagnostics::Diagnostics;
 use crate::json::{self, JsonMember, JsonNode, JsonValue};
 use crate::words::{did_you_mean, quoted};
 
-/// A text being taken apart.
+/// A reader for the fields of a task file.
 pub(super) struct TaskFields<'a> {
     findings: Diagnostics<'a>,
     liberties: BTreeMap<&'static str, Liberty>,
@@ -43,7 +43,7 @@ impl<'a> TaskFields<'a> {
         self.findings.has_errors()
     }
 
-    /// Notes that something was read as it was probably meant.
+    /// Records that a value was accepted although it is not in the expected form.
     pub(super) fn liberty(&mut self, kind: &'static str, at: usize, message: String, hint: Option<&str>) {
         let liberty = Liberty { at, message, hint: hint.map(str::to_owned), more: 0 };
         self.liberties.entry(kind).and_modify(|known| known.more += 1).or_insert(liberty);
@@ -64,7 +64,7 @@ impl<'a> TaskFields<'a> {
         self.error(node.at, &message, None);
     }
 
-    /// The fields of an object, each key once; those that are null are as good as not there.
+    /// Returns the fields of an object and reports repeated keys.
     pub(super) fn members<'n>(&mut self, what: &str, node: &'n JsonNode) -> Option<Vec<&'n JsonMember>> {
         let JsonValue::Object(members) = &node.value else {
             self.mismatch(what, "an object", node);
@@ -83,7 +83,7 @@ impl<'a> TaskFields<'a> {
         Some(unique)
     }
 
-    /// Whether a field of ours is null, which is noted.
+    /// Decides whether a known field is null, and records that as a liberty.
     pub(super) fn is_null(&mut self, member: &JsonMember) -> bool {
         let is_null = member.node.value == JsonValue::Null;
         if is_null {
@@ -93,10 +93,10 @@ impl<'a> TaskFields<'a> {
         is_null
     }
 
-    /// A field that means nothing to us is kept; perhaps another was meant.
+    /// Warns about an unknown field if it resembles a known one. Unknown fields are kept.
     pub(super) fn unknown(&mut self, member: &JsonMember, known: &[&str]) {
         if let Some(hint) = did_you_mean(&member.key, known.iter().copied()) {
-            let message = format!("unknown field {} is kept, and means nothing", quoted(&member.key));
+            let message = format!("unknown field {} is kept, but has no effect", quoted(&member.key));
             self.warn(member.key_at, &message, Some(hint));
         }
     }
@@ -176,8 +176,8 @@ impl<'a> TaskFields<'a> {
     }
 }
 
-/// The value without its places, for templates. A number that does not fit becomes text: the
-/// file itself keeps it as it was written.
+/// Converts a value for templates, without positions. A number that does not fit becomes text; the
+/// file itself keeps it as written.
 pub(super) fn value_of(node: &JsonNode) -> serde_json::Value {
     match &node.value {
         JsonValue::Null => serde_json::Value::Null,

@@ -1,32 +1,32 @@
-//! Finds the one JSON document in what an agent wrote: bare, with comments, in a code fence or
-//! in the middle of prose.
+//! Finds the JSON document in an agent's output: bare, with comments, in a code fence or in the
+//! middle of prose.
 //!
-//! Never guesses: when what looks like tasks is broken, or there is more of it than one, that is
-//! an error. What the fields mean is left to `read`.
+//! Never guesses: broken tasks, or more than one list of them, are an error. `read` interprets the
+//! fields.
 
 use super::span;
 use super::surrounding_text::{DocumentKind, json_around};
 use crate::json::{self, JsonError, JsonNode, JsonValue};
 
-/// A document in a text.
+/// A document found in a text.
 pub(super) struct FoundDocument {
-    /// With positions in the whole text.
+    /// The value, with positions in the whole text.
     pub(super) node: JsonNode,
-    /// The byte after it.
+    /// The byte after the document.
     pub(super) end: usize,
-    /// Where it is not strict JSON.
+    /// The first byte that is not strict JSON.
     pub(super) lax_at: Option<usize>,
-    /// Whether it stands in other text.
+    /// True if there is other text around the document.
     pub(super) is_wrapped: bool,
 }
 
-/// So many brackets of a prose are looked behind.
+/// The most opening brackets to try in prose.
 const TRIES: usize = 64;
 
-/// Fields that tell tasks from other JSON in a prose.
+/// Fields that distinguish tasks from other JSON in prose.
 const TELLING: [&str; 5] = ["id", "name", "title", "description", "status"];
 
-/// Finds it.
+/// Finds the document, or explains why there is none.
 pub(super) fn find(text: &str) -> Result<FoundDocument, JsonError> {
     match json::read_commented(text) {
         Ok(node) => Ok(found(text, node, Wrapping::None)),
@@ -49,13 +49,14 @@ fn found(text: &str, node: JsonNode, wrapping: Wrapping) -> FoundDocument {
     FoundDocument { end, lax_at, is_wrapped: matches!(wrapping, Wrapping::Prose), node }
 }
 
-/// Why there is none: the mistake in the JSON, or that there is no JSON.
+/// Returns the error for a text without a document: the mistake in its JSON, or that it has none.
 fn nothing(text: &str, broken: JsonError) -> JsonError {
     let begun = text.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
     if begun.is_empty() || begun.starts_with(['{', '[']) {
         return broken;
     }
-    let hint = Some("it should be `{\"version\": \"1.0\", \"tasks\": []}`; `windlass tasks init` begins one");
+    let hint =
+        Some("it should be `{\"version\": \"1.0\", \"tasks\": []}`; `windlass tasks init` creates one");
     JsonError {
         at: text.len() - begun.len(),
         message: "there is no list of tasks in this text".to_owned(),
@@ -63,7 +64,7 @@ fn nothing(text: &str, broken: JsonError) -> JsonError {
     }
 }
 
-/// The one document in a prose.
+/// Finds the only document in prose.
 fn within(text: &str) -> Result<Option<FoundDocument>, JsonError> {
     let mut only: Option<JsonNode> = None;
     let mut from = 0;
@@ -87,7 +88,7 @@ fn within(text: &str) -> Result<Option<FoundDocument>, JsonError> {
     Ok(Some(found(text, node, Wrapping::Prose)))
 }
 
-/// Parts of broken tasks may be whole, but they are not all there was.
+/// Refuses a document that is part of a larger broken one, because the rest would be lost.
 fn refuse_a_part(text: &str, node: &JsonNode) -> Result<(), JsonError> {
     let end = span::end(text, node.at).unwrap_or(text.len());
     let kind =
@@ -95,12 +96,13 @@ fn refuse_a_part(text: &str, node: &JsonNode) -> Result<(), JsonError> {
     let Some(at) = json_around(text, node.at, end, kind) else { return Ok(()) };
     let rest = text.get(at..).unwrap_or_default();
     let broken = json::read_commented(&alone(text, at, text.len())).err();
-    // What is wrong there, where something was opened; a key or a lone bracket says nothing by itself.
+    // Reports the mistake itself only if an opening bracket precedes the document; a key or a lone
+    // bracket does not show one.
     match broken.filter(|_| at < node.at && rest.starts_with(['{', '['])) {
         Some(broken) => Err(broken),
         None => {
             let message = "there is other JSON around the list of tasks, which would be lost".to_owned();
-            let hint = Some("mend it to be one document: perhaps a bracket or a quote is missing");
+            let hint = Some("make it one document; a bracket or a quote may be missing");
             Err(JsonError { at, message, hint })
         }
     }
@@ -112,13 +114,13 @@ fn keep(only: &mut Option<JsonNode>, node: JsonNode) -> Result<(), JsonError> {
     }
     if only.is_some() {
         let message = "there is more than one list of tasks in this text".to_owned();
-        return Err(JsonError { at: node.at, message, hint: Some("leave only the one that counts") });
+        return Err(JsonError { at: node.at, message, hint: Some("keep only one of them") });
     }
     *only = Some(node);
     Ok(())
 }
 
-/// A part of the text with blanks before it, so that positions are those of the whole.
+/// Returns a part of the text with blanks before it, so that positions match the whole text.
 fn alone(text: &str, at: usize, end: usize) -> String {
     format!("{:at$}{}", "", text.get(at..end).unwrap_or_default())
 }
@@ -134,7 +136,7 @@ fn looks_like_tasks(node: &JsonNode) -> bool {
     }
 }
 
-/// The same of JSON that is broken.
+/// Decides the same for JSON that is broken.
 fn mentions_tasks(slice: &str) -> bool {
     let inner = slice.get(1..).unwrap_or_default().trim_start();
     let is_json = if slice.starts_with('[') { inner.starts_with('{') } else { inner.starts_with('"') };

@@ -1,6 +1,6 @@
-//! Makes tasks out of a `feature-list.json`: a list of `{category, description, steps, passes}`.
+//! Converts a `feature-list.json`, a list of `{category, description, steps, passes}`, to tasks.
 //!
-//! Everything a feature says is kept: what has no place of its own is in the task's metadata.
+//! Keeps every field of a feature; those that a task does not have go into its metadata.
 
 use serde_json::Map;
 use windlass_core::tasks::{Task, TaskId, TaskStatus, Tasks};
@@ -12,10 +12,10 @@ use super::print::origin;
 use crate::diagnostic::Diagnostic;
 use crate::json::{self, JsonMember, JsonNode, JsonValue};
 
-/// Where a list of features may stand in an object.
+/// The keys of an object that may contain the list of features.
 const LISTS: [&str; 3] = ["features", "feature_list", "featureList"];
 
-/// Reads the features. There are tasks unless there is an error.
+/// Reads the features. Returns tasks unless there is an error.
 pub fn migrate(text: &str, file: &str, at: Moment) -> (Option<Tasks>, Vec<Diagnostic>) {
     let mut fields = TaskFields::of(text, file);
     let tasks = match find(text) {
@@ -35,7 +35,7 @@ fn features(fields: &mut TaskFields<'_>, root: &JsonNode) -> Option<Vec<Task>> {
     let mut tasks: Vec<Task> = Vec::new();
     for item in items {
         let id = TaskId::following(&tasks);
-        // One that is wrong was noted; the others are looked at all the same.
+        // A wrong feature has been reported; the others are still checked.
         tasks.extend(feature(fields, item, id));
     }
     Some(tasks)
@@ -47,11 +47,11 @@ fn list_of<'n>(fields: &mut TaskFields<'_>, root: &'n JsonNode) -> Option<&'n [J
         return fields.list(&format!("`{}`", member.key), &member.node);
     }
     if let Some(tasks) = members.iter().find(|member| member.key == "tasks") {
-        let hint = Some("`windlass tasks check` says whether it is fine".to_owned());
-        fields.error(tasks.key_at, "this is a file of tasks already", hint);
+        let hint = Some("`windlass tasks check` finds mistakes in it".to_owned());
+        fields.error(tasks.key_at, "this is already a task file", hint);
         return None;
     }
-    fields.error(root.at, "a list of features is expected, found an object", None);
+    fields.error(root.at, "expected a list of features, found an object", None);
     None
 }
 
@@ -95,7 +95,7 @@ fn passes(fields: &mut TaskFields<'_>, node: &JsonNode) -> Option<TaskStatus> {
     }
 }
 
-/// What the name does not say.
+/// Returns the parts of the description that the name does not include.
 fn told(description: &str, name: &str, category: Option<&str>) -> Option<String> {
     let whole = Some(description.trim()).filter(|text| *text != name).map(str::to_owned);
     let category = category.map(|category| format!("Category: {category}"));

@@ -1,12 +1,12 @@
-//! `tasks.json`, as people and agents write it.
+//! Reads and edits `tasks.json` as people and agents write it.
 //!
-//! - [`read()`]: text to a [`Document`], with every liberty its author took as a warning.
-//! - [`Document`]: changes one thing in the text and leaves every other byte as it is.
-//! - [`print`](print()): a new file. [`migrate()`]: one made from a `feature-list.json`.
-//! - [`claimed`](claimed()): how far a task is by the last words of its agent.
-//! - [`draw`]: the tasks as a graph, for Mermaid and Graphviz.
+//! - [`read()`] parses a text to a [`TaskDocument`] and warns about each lenient reading.
+//! - [`TaskDocument`] changes one thing in the text and leaves every other byte as it is.
+//! - [`print`](print()) writes a new file; [`migrate()`] converts a `feature-list.json`.
+//! - [`claimed`](claimed()) finds the status that an agent claims in its last message.
+//! - [`draw`] draws the tasks as a graph, for Mermaid and Graphviz.
 //!
-//! Which task is next is `core::tasks`'; where the file lies, and who may write it, the runtime's.
+//! `core::tasks` chooses the next task. The runtime decides where the file is and who may write it.
 
 mod claimed;
 pub mod draw;

@@ -1,4 +1,4 @@
-//! Prints a new `tasks.json`. A file that is there is never printed anew, only changed.
+//! Prints a new `tasks.json`. Existing files are edited, never printed again.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -16,18 +16,18 @@ struct File<'a> {
     other: &'a Map<String, Value>,
 }
 
-/// The text of a new file.
+/// Returns the text of a new file.
 pub fn print(tasks: &Tasks) -> String {
     let Tasks { tasks, metadata, other } = tasks;
     pretty(&File { version: VERSION, tasks, metadata, other }) + "\n"
 }
 
-/// A file without tasks, made now.
+/// Returns an empty list of tasks, created at `at`.
 pub fn starter(at: Moment, source: &str) -> Tasks {
     Tasks { metadata: origin(at, source), ..Tasks::default() }
 }
 
-/// When a file was made, and from what.
+/// Returns metadata with the time of creation and the source.
 pub(super) fn origin(at: Moment, source: &str) -> Map<String, Value> {
     let time: Value = stamp(at).into();
     let fields = [("createdAt", time.clone()), ("updatedAt", time), ("source", source.into())];
@@ -38,13 +38,13 @@ pub(super) fn task_text(task: &Task) -> String {
     pretty(task)
 }
 
-/// UTC, in whole seconds.
+/// Formats a moment in UTC, to the second.
 pub(super) fn stamp(at: Moment) -> String {
     let seconds = Timestamp::from_second(at.0.div_euclid(1000)).unwrap_or(Timestamp::UNIX_EPOCH);
     seconds.to_string()
 }
 
 fn pretty(value: &impl Serialize) -> String {
-    // Text, numbers and lists of them can always be written.
+    // Serializing text, numbers and lists of them cannot fail.
     serde_json::to_string_pretty(value).unwrap_or_default()
 }

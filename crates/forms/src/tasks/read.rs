@@ -1,4 +1,4 @@
-//! Reads a `tasks.json`, strictly in what it means and leniently in how it is written.
+//! Reads a `tasks.json`. Accepts loose notation, but never guesses at meaning.
 
 use windlass_core::tasks::{Task, TaskId, TaskListError, TaskStatus, Tasks, VERSION, list_errors};
 
@@ -9,25 +9,25 @@ use crate::diagnostic::Diagnostic;
 use crate::json::{JsonMember, JsonNode, JsonValue};
 use crate::words::{did_you_mean, quoted};
 
-/// What a text says.
+/// The result of reading a task file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ParsedTasks {
     /// The tasks, unless one of the problems is an error.
     pub document: Option<TaskDocument>,
-    /// What is wrong with how it is written, and what was read as it was probably meant.
+    /// Mistakes in the notation, and warnings about lenient readings.
     pub problems: Vec<Diagnostic>,
-    /// What is wrong with the tasks themselves: who waits for nobody, or for themselves. They can
-    /// be read and shown, and some of them perhaps done.
+    /// Mistakes in the tasks themselves, such as an unknown dependency or a cycle. The tasks can
+    /// still be read and shown, and some of them perhaps run.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 const FIELDS: &[&str] = &["version", "tasks", "metadata"];
 const TASK_FIELDS: &[&str] = &["id", "name", "description", "status", "priority", "dependencies", "metadata"];
 
-/// More flaws are only counted, and so need no hints.
+/// Hints are computed only for this many; the rest are only counted.
 const FLAWS: usize = 60;
 
-/// Where the parts of a task stand.
+/// The positions of the parts of a task.
 #[derive(Default)]
 struct TaskPositions {
     task: usize,
@@ -40,11 +40,11 @@ struct TaskPositions {
 struct TaskListDraft {
     tasks: Tasks,
     places: Vec<TaskPositions>,
-    /// Of some task not even the id is known.
+    /// True if the id of some task could not be read.
     is_partial: bool,
 }
 
-/// Reads it.
+/// Reads the text of a task file.
 pub fn read(text: &str, file: &str) -> ParsedTasks {
     let mut fields = TaskFields::of(text, file);
     let found = match find(text) {
@@ -67,19 +67,19 @@ pub fn read(text: &str, file: &str) -> ParsedTasks {
     ParsedTasks { document, problems: fields.finish(), diagnostics: flaws }
 }
 
-/// Says in which form the document was found.
+/// Records the form in which the document was found.
 fn note_form(fields: &mut TaskFields<'_>, found: &FoundDocument) {
     if found.is_wrapped {
-        let message = "the tasks stand in other text, which is dropped when this file is written";
+        let message = "there is other text around the tasks, which Windlass drops when it writes the file";
         fields.liberty("wrapped", found.node.at, message.to_owned(), Some("leave only the JSON in the file"));
     }
     if let Some(at) = found.lax_at {
-        let message = "comments and commas after the last value are no JSON: other programs may refuse them";
+        let message = "comments and trailing commas are not JSON: other programs may refuse them";
         fields.liberty("lax", at, message.to_owned(), None);
     }
 }
 
-/// The text that is written back: as it is, or the document alone in the form of version 1.0.
+/// Returns the text to write back: unchanged, or only the document in the form of version 1.0.
 fn tidied(text: &str, found: &FoundDocument) -> String {
     let document = text.get(found.node.at..found.end).unwrap_or_default();
     if matches!(found.node.value, JsonValue::List(_)) {
@@ -95,8 +95,8 @@ fn tidied(text: &str, found: &FoundDocument) -> String {
 impl TaskListDraft {
     fn file(&mut self, fields: &mut TaskFields<'_>, root: &JsonNode) {
         if let JsonValue::List(items) = &root.value {
-            let message = "a list where `{\"version\": \"1.0\", \"tasks\": […]}` is expected".to_owned();
-            fields.liberty("list", root.at, message, Some("it becomes that when this file is written"));
+            let message = "expected `{\"version\": \"1.0\", \"tasks\": […]}`, found a list".to_owned();
+            fields.liberty("list", root.at, message, Some("Windlass converts it when it writes the file"));
             return self.list(fields, items);
         }
         let Some(members) = fields.members("the file", root) else { return };
@@ -157,7 +157,7 @@ fn version(fields: &mut TaskFields<'_>, node: &JsonNode) {
     }
 }
 
-/// What is known of a task so far.
+/// The fields of a task read so far.
 #[derive(Default)]
 struct TaskDraft {
     places: TaskPositions,
@@ -170,17 +170,17 @@ fn task(fields: &mut TaskFields<'_>, node: &JsonNode) -> Option<(Task, TaskPosit
     let members = fields.members("a task", node)?;
     let places = TaskPositions { task: node.at, name: node.at, ..TaskPositions::default() };
     let mut draft = TaskDraft { places, ..TaskDraft::default() };
-    // What need not be there. Its id and name are those of the draft in the end.
+    // Collects the optional fields. [`TaskDraft::settle`] sets the id and name.
     let mut rest = Task::named(TaskId::following(&[]), "");
     for member in members {
-        // A field that is wrong was noted; the others still say what else is.
+        // A wrong field has been reported; the others may have mistakes of their own.
         let _ = draft.field(fields, member, &mut rest);
     }
     draft.settle(fields, rest)
 }
 
 impl TaskDraft {
-    /// Takes one field; nothing when it is wrong, which was noted.
+    /// Reads one field. Returns `None` after reporting a mistake.
     fn field(&mut self, fields: &mut TaskFields<'_>, member: &JsonMember, rest: &mut Task) -> Option<()> {
         let node = &member.node;
         let key = known_as(fields, member);
@@ -198,7 +198,7 @@ impl TaskDraft {
             }
             "description" => rest.description = Some(fields.text("`description`", node)?),
             "status" => {
-                // One that cannot be read is not one that is missing.
+                // An unreadable status is not a missing one.
                 self.status = Some(TaskStatus::default());
                 self.status = Some(fields.status(node)?);
             }
@@ -217,7 +217,7 @@ impl TaskDraft {
         Some(())
     }
 
-    /// Looks at what is missing; nothing where it cannot even be named.
+    /// Fills in or reports missing fields. Returns `None` for a task without an id.
     fn settle(self, fields: &mut TaskFields<'_>, rest: Task) -> Option<(Task, TaskPositions)> {
         let TaskDraft { places, id, mut name, status } = self;
         let Some(id) = id else {
@@ -228,18 +228,19 @@ impl TaskDraft {
             return None;
         };
         if name.is_none() && places.name != places.task {
-            // It has one, which was noted as wrong.
+            // The name is there but wrong, and has been reported.
             name = Some(id.to_string());
         }
         let told = rest.description.as_deref().and_then(|text| text.trim().lines().next());
         if let (None, Some(told)) = (&name, told) {
-            let message = format!("task {} has no `name`: its description is taken", quoted(id.as_str()));
+            let message =
+                format!("task {} has no `name`: Windlass uses its description", quoted(id.as_str()));
             fields.liberty("nameless", places.task, message, None);
             name = Some(told.to_owned());
         }
         let Some(name) = name else {
             let message = format!("task {} has no `name`", quoted(id.as_str()));
-            fields.error(places.task, &message, Some("say in a few words what is to be done".to_owned()));
+            fields.error(places.task, &message, Some("describe the task in a few words".to_owned()));
             let named = Task { name: id.to_string(), id, ..rest };
             return Some((named, places));
         };
@@ -251,8 +252,8 @@ impl TaskDraft {
     }
 }
 
-/// The field that was meant: order would be lost if a dependency of another spelling were
-/// only kept.
+/// Returns the intended field for a known alias. An alias of `dependencies` must be read as such,
+/// or the order of the tasks would be lost.
 fn known_as<'m>(fields: &mut TaskFields<'_>, member: &'m JsonMember) -> &'m str {
     let meant = match member.key.as_str() {
         "title" => "name",
@@ -267,7 +268,7 @@ fn known_as<'m>(fields: &mut TaskFields<'_>, member: &'m JsonMember) -> &'m str 
 fn dependencies(fields: &mut TaskFields<'_>, node: &JsonNode) -> Option<(Vec<TaskId>, Vec<usize>)> {
     let items = match &node.value {
         JsonValue::Text(_) | JsonValue::Number(_) => {
-            let message = "one id where a list of ids is expected".to_owned();
+            let message = "expected a list of ids, found one id".to_owned();
             fields.liberty("single", node.at, message, Some("put it in brackets"));
             std::slice::from_ref(node)
         }
@@ -277,8 +278,8 @@ fn dependencies(fields: &mut TaskFields<'_>, node: &JsonNode) -> Option<(Vec<Tas
     Some((ids?, items.iter().map(|item| item.at).collect()))
 }
 
-/// Says what is wrong with the tasks. Two of one id cannot be told apart: that is an error of
-/// the file.
+/// Reports mistakes in the tasks. A repeated id is an error of the file, because the two tasks
+/// cannot be distinguished.
 fn note_flaws(fields: &mut TaskFields<'_>, draft: &TaskListDraft, text: &str, file: &str) -> Vec<Diagnostic> {
     let tasks = &draft.tasks.tasks;
     let place = |task: &usize| draft.places.get(*task);
@@ -296,11 +297,11 @@ fn note_flaws(fields: &mut TaskFields<'_>, draft: &TaskListDraft, text: &str, fi
             TaskListError::EmptyName { task } => {
                 apart.error(place(task).map(|place| place.name).unwrap_or_default(), &message, None);
             }
-            // A part of the tasks would only look as if others were missing.
+            // A missing task may be one that could not be read.
             TaskListError::UnknownDependency { .. } if draft.is_partial => {}
             TaskListError::UnknownDependency { task, dependency } => {
                 let wanted = tasks.get(*task).and_then(|task| task.dependencies.get(*dependency));
-                // It did not mean itself.
+                // A task is no suggestion for its own dependency.
                 let others = tasks.iter().enumerate().filter(|(place, _)| place != task);
                 let known = others.map(|(_, task)| task.id.as_str());
                 let hint =

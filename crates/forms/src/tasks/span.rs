@@ -1,7 +1,7 @@
-//! Where a JSON value ends, comments included. Only the ends are looked for: whether what lies
-//! between is JSON is said by whoever reads it.
+//! Finds the end of a JSON value, skipping comments. Does not check that the text between is valid
+//! JSON.
 
-/// The byte after the value that begins at `at`; nothing when it is never closed.
+/// Returns the byte after the value that begins at `at`, or `None` if it is never closed.
 pub(super) fn end(text: &str, at: usize) -> Option<usize> {
     match text.as_bytes().get(at)? {
         b'{' | b'[' => end_of_nested(text, at),
@@ -40,7 +40,7 @@ fn end_of_string(text: &str, opened: usize) -> Option<usize> {
     loop {
         match bytes.get(at)? {
             b'"' => return Some(at + 1),
-            // A string of JSON ends on its line: an odd quote in prose swallows no more.
+            // A JSON string ends on its line, so a stray quote in prose skips no further.
             b'\n' => return None,
             b'\\' => at += 2,
             _ => at += 1,
@@ -48,7 +48,7 @@ fn end_of_string(text: &str, opened: usize) -> Option<usize> {
     }
 }
 
-/// The byte after a comment, or after a mere slash.
+/// Returns the byte after a comment, or after a lone slash.
 fn end_of_comment(text: &str, at: usize) -> usize {
     let rest = text.get(at..).unwrap_or_default();
     if rest.starts_with("//") {

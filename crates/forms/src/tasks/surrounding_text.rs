@@ -1,17 +1,17 @@
-//! Whether the text around a document is JSON itself: then the document is a part of something that
-//! is broken or doubled, and to take it alone would lose the rest.
+//! Decides whether the text around a document is JSON itself. Then the document is part of
+//! something broken or duplicated, and using it alone would lose the rest.
 
-/// What a value of JSON begins with.
+/// The first characters of a JSON value.
 const VALUE: &[char] = &['"', '\'', '[', '{', '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9'];
 
-/// What a document is, for the text before it.
+/// The type of the document that was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DocumentKind {
     Object,
     List,
 }
 
-/// The first byte of the text outside of `at..end` that belongs to JSON; nothing where it is prose.
+/// Returns the first byte outside `at..end` that belongs to JSON, or `None` if all of it is prose.
 pub(super) fn json_around(text: &str, at: usize, end: usize, kind: DocumentKind) -> Option<usize> {
     let before = text.get(..at).unwrap_or_default();
     let after = text.get(end..).unwrap_or_default();
@@ -21,7 +21,7 @@ pub(super) fn json_around(text: &str, at: usize, end: usize, kind: DocumentKind)
     first.or_else(|| in_after.into_iter().flatten().min().map(|at| end + at))
 }
 
-/// A bracket without its other half: that one is in the document, or on its other side.
+/// Finds a bracket without its counterpart, which must be in the document or on its other side.
 fn unmatched(part: &str) -> Option<usize> {
     let mut open: Vec<(usize, char)> = Vec::new();
     for (at, c) in part.char_indices() {
@@ -35,7 +35,7 @@ fn unmatched(part: &str) -> Option<usize> {
     open.first().map(|(at, _)| *at)
 }
 
-/// `{ key:`, with or without quotes.
+/// Finds `{ key:`, with or without quotes.
 fn braced_key(part: &str) -> Option<usize> {
     let is_word = |c: char| c.is_alphanumeric() || "_$-".contains(c);
     let opens = part.match_indices('{').find(|(at, _)| {
@@ -47,7 +47,7 @@ fn braced_key(part: &str) -> Option<usize> {
     opens.map(|(at, _)| at)
 }
 
-/// `"key":` with a value after it.
+/// Finds `"key":` followed by a value.
 fn member(part: &str) -> Option<usize> {
     let is_value = |rest: &str| {
         rest.starts_with(VALUE) || ["true", "false", "null"].iter().any(|word| rest.starts_with(word))
@@ -55,14 +55,14 @@ fn member(part: &str) -> Option<usize> {
     keys(part).find(|(_, rest)| is_value(rest)).map(|(at, _)| at)
 }
 
-/// `"key":` right before the document. Prose may lead to an object in this way; to a list leads
-/// what was an object once.
+/// Finds `"key":` directly before a list. Prose may introduce an object this way, but a list after
+/// a key was once part of an object.
 fn member_of(before: &str, kind: DocumentKind) -> Option<usize> {
     let last = keys(before).find(|(_, rest)| rest.is_empty()).map(|(at, _)| at);
     last.filter(|_| kind == DocumentKind::List)
 }
 
-/// Each string on one line that a colon follows, and what comes after the colon.
+/// Finds each string on one line that a colon follows, with the text after the colon.
 fn keys(part: &str) -> impl Iterator<Item = (usize, &str)> {
     part.match_indices(['"', '\'']).filter_map(|(at, quote)| {
         let inside = part.get(at + 1..)?;

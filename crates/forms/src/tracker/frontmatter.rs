@@ -1,32 +1,29 @@
-//! The tracker's frontmatter: what people read of a loop without asking Windlass.
+//! The tracker's frontmatter, which shows people the state of a loop without running Windlass.
 //!
-//! It decides nothing, so whatever a person or an agent does to it is left alone: an update
-//! changes two values where it finds them and no other byte.
+//! Windlass never decides by it, so edits by a person or an agent are harmless. An update changes
+//! two values where it finds them and no other byte.
 
 use windlass_core::time::Moment;
 
 use super::yaml;
 
-/// What stands at the head of a tracker.
+/// The frontmatter of a tracker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TrackerFrontmatter<'a> {
-    /// The run.
     pub run: &'a str,
-    /// Turns so far.
+    /// The turns so far.
     pub iteration: u32,
-    /// Turns in total; 0 is unlimited.
+    /// The most turns in total; 0 is unlimited.
     pub max_iterations: u32,
-    /// What the agent writes when it is done.
+    /// The text that the agent writes when it is done.
     pub completion_marker: Option<&'a str>,
-    /// Whether the loop is going on.
     pub active: bool,
-    /// When the run started.
     pub started_at: Moment,
 }
 
 const BOM: char = '\u{feff}';
 
-/// A new tracker: frontmatter and body, which ends with a line break so that an agent may append.
+/// Renders a new tracker. The body ends with a line break, so that an agent can append to it.
 pub fn render(frontmatter: &TrackerFrontmatter<'_>, body: &str) -> String {
     let TrackerFrontmatter { run, iteration, max_iterations, completion_marker, active, started_at } =
         frontmatter;
@@ -41,7 +38,7 @@ pub fn render(frontmatter: &TrackerFrontmatter<'_>, body: &str) -> String {
     )
 }
 
-/// Takes a tracker apart: the text between the `---` lines, if there is such, and the body.
+/// Splits a tracker into the text between the `---` lines, if any, and the body.
 pub fn split(text: &str) -> (Option<&str>, &str) {
     match parts(text) {
         Some((_, frontmatter, rest)) => (Some(frontmatter), after_first_line(rest)),
@@ -49,9 +46,8 @@ pub fn split(text: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// Changes the values of `iteration` and `active` where they stand and keeps every other byte:
-/// the body, comments, line ends, keys somebody added. What has no frontmatter (any more) is
-/// given back as it is.
+/// Changes the values of `iteration` and `active` in place and keeps every other byte: the body,
+/// comments, line endings and added keys. Returns a text without frontmatter unchanged.
 pub fn set_frontmatter(text: &str, iteration: u32, active: bool) -> String {
     let Some((head, frontmatter, rest)) = parts(text) else { return text.to_owned() };
     let mut changed = String::with_capacity(text.len() + 8);
@@ -64,13 +60,13 @@ pub fn set_frontmatter(text: &str, iteration: u32, active: bool) -> String {
     changed
 }
 
-/// The value of a key at the left margin, without quotes and comment.
+/// Returns the value of a key at the left margin, without its comment.
 pub(crate) fn value<'a>(frontmatter: &'a str, key: &str) -> Option<&'a str> {
     frontmatter.lines().find_map(|line| located(line, key)).map(|(_, value, _)| value)
 }
 
-/// The opening line (with a byte order mark, if any), what is between, and the closing line
-/// with all that follows.
+/// Splits a text into the opening line (with a byte order mark, if any), the frontmatter, and the
+/// closing line with everything after it.
 fn parts(text: &str) -> Option<(&str, &str, &str)> {
     let opening = text.split_inclusive('\n').next()?;
     let fence = opening.strip_prefix(BOM).unwrap_or(opening);
@@ -96,11 +92,11 @@ fn after_first_line(text: &str) -> &str {
     text.split_once('\n').map_or("", |(_, rest)| rest)
 }
 
-/// A line `key: value # comment` as what is before, at and after the value.
+/// Splits a line `key: value # comment` into the parts before, in and after the value.
 fn located<'a>(line: &'a str, key: &str) -> Option<(&'a str, &'a str, &'a str)> {
     let after = line.strip_prefix(key)?.trim_start_matches([' ', '\t']).strip_prefix(':')?;
     let value = after.trim_start_matches([' ', '\t']);
-    // `key:value` is one word in YAML, not a key.
+    // In YAML, `key:value` is one word and not a key.
     if value.len() == after.len() && !value.trim_end().is_empty() {
         return None;
     }

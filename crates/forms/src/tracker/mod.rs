@@ -1,10 +1,10 @@
-//! The tracker: the Markdown file in which the agent of a loop keeps its progress.
+//! The tracker: the Markdown file in which the agent of a loop records its progress.
 //!
-//! - frontmatter for people to read: [`render`], [`split`], [`set_frontmatter`];
-//! - marks the agent leaves for us: [`scan`] in the body, [`find_promise`] in a message.
+//! - Frontmatter for people to read: [`render`], [`split`], [`set_frontmatter`].
+//! - Markers that the agent writes: [`scan`] finds them in the body, [`find_promise`] in a message.
 //!
-//! The counters that decide are in the log, a mark is found and judged in `core`: here text
-//! is only written and taken apart. The file itself is the runtime's.
+//! This module only renders and splits text. The log holds the counters that decide, `core` judges
+//! the markers, and the runtime owns the file.
 
 mod frontmatter;
 pub(crate) mod yaml;

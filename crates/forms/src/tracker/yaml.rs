@@ -1,10 +1,10 @@
-//! The little YAML that is written: double-quoted text, which is TOML too, and moments.
+//! Writes the YAML that Windlass needs: double-quoted text, which is also valid TOML, and moments.
 
 use std::fmt::Write as _;
 
 use windlass_core::time::Moment;
 
-/// Text in double quotes on one line, as YAML and TOML read it.
+/// Quotes a text on one line, so that both YAML and TOML read it back.
 pub(crate) fn quote(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');
@@ -26,7 +26,8 @@ pub(crate) fn quote(text: &str) -> String {
     quoted
 }
 
-/// A moment as RFC 3339 in UTC, to the second; one no calendar knows is its number.
+/// Writes a moment as RFC 3339 in UTC, to the second. A moment outside the calendar becomes its
+/// number of seconds.
 pub(crate) fn moment(moment: Moment) -> String {
     let seconds = moment.0.div_euclid(1000);
     jiff::Timestamp::from_second(seconds).map_or_else(|_| seconds.to_string(), |time| time.to_string())

@@ -1,4 +1,4 @@
-//! The workflows that come with Windlass, as documents like any other.
+//! The workflows that come with Windlass, as ordinary documents.
 
 macro_rules! document {
     ($name:literal) => {
@@ -6,7 +6,7 @@ macro_rules! document {
     };
 }
 
-/// What comes with Windlass: each by its name, with its text.
+/// Returns the name and text of each workflow that comes with Windlass.
 pub fn builtin() -> Vec<(&'static str, &'static str)> {
     vec![document!("loop"), document!("tasks")]
 }

@@ -1,6 +1,6 @@
-//! Makes the graph of a `workflow.json`: one session, with or without turns.
+//! Compiles a `workflow.json` to a graph: one session, with or without turns.
 //!
-//! What the file leaves out stays open in the graph as well, so that the settings can fill it in.
+//! A value that the file leaves out stays unset in the graph, so that the settings can fill it in.
 
 use windlass_core::graph::template::literal;
 use windlass_core::graph::workflow::{
@@ -13,10 +13,10 @@ use windlass_core::spec::Check;
 use super::json::{LoopPart, WorkflowFile};
 use super::template::PLACEHOLDER;
 
-/// The input behind a prompt without a place for it, a blank line between the two.
+/// Appends the input after a blank line, for a prompt without `{input}`.
 const APPENDED: &str = r#"{{ "\n\n" ~ input if input else "" }}"#;
 
-/// The graph of a `workflow.json`.
+/// Builds the graph of a `workflow.json`.
 pub fn compile(file: &WorkflowFile) -> Workflow {
     let check = |check: &Check| (check.name.clone(), check.command.clone());
     Workflow {
@@ -51,7 +51,7 @@ fn step(file: &WorkflowFile) -> Node {
     }
 }
 
-/// A template that says what [`apply_template`](super::apply_template) makes of this one.
+/// Translates a prompt so that it renders as [`apply_template`](super::apply_template) would.
 fn prompt(template: &str) -> Template {
     if template.contains(PLACEHOLDER) {
         let pieces: Vec<String> = template.split(PLACEHOLDER).map(literal).collect();

@@ -1,11 +1,12 @@
 //! Workflow documents: a graph as people write it, in YAML or JSON.
 //!
-//! [`read`] finds every mistake of form in one pass, each with its place; [`read_for_check`] also
-//! gives the graph of a document with mistakes, as far as it is known, so that `core`'s checks find
-//! the others at the same time, and [`Document::check`] puts both together. [`print()`] writes a graph that
-//! no person wrote, [`schema`] is for editors, [`starter()`] for a first document.
+//! - [`read`] finds every syntax and type mistake in one pass, each with its position.
+//! - [`read_for_check`] also returns the readable part of a document with mistakes, so that
+//! [`WorkflowDocument::check`] can add what `core`'s checks find.
+//! - [`print()`] writes a graph that Windlass built.
+//! - [`schema`] is for editors, [`starter()`] for a first document.
 //!
-//! Templates and conditions are kept as they stand: what they mean is `core::graph`'s.
+//! Templates and conditions stay as written; `core::graph` interprets them.
 
 mod field_reader;
 mod ids;
@@ -39,34 +40,33 @@ use positions::DocumentPositions;
 pub use print::print;
 pub use starter::starter;
 
-/// The most bytes of a document.
+/// The largest document, in bytes.
 pub const MOST_BYTES: usize = 1024 * 1024;
 
-/// A workflow with the places of all that is in it.
+/// A workflow with the positions of its nodes and fields.
 #[derive(Debug, Clone)]
 pub struct WorkflowDocument {
-    /// What it says.
     pub workflow: Workflow,
     text: String,
     file: String,
     places: DocumentPositions,
-    /// Something in it could not be read.
+    /// True if some part of the document could not be read.
     is_part: bool,
     unread: UnreadParts,
 }
 
-/// Reads a document. There is one unless there is an error.
+/// Reads a document. Returns it unless there is an error.
 pub fn read(text: &str, file_name: &str) -> (Option<WorkflowDocument>, Vec<Diagnostic>) {
     let (document, diagnostics) = read_for_check(text, file_name);
     let has_errors = diagnostics.iter().any(Diagnostic::is_error);
     (document.filter(|_| !has_errors), diagnostics)
 }
 
-/// Reads a document, and gives it even with mistakes in it, as far as it can be read. To look for
-/// further mistakes with [`Document::check`], never to be run.
+/// Reads a document and returns the readable part even if it has mistakes. Use it only to find more
+/// mistakes with [`WorkflowDocument::check`]; never run it.
 pub fn read_for_check(text: &str, file_name: &str) -> (Option<WorkflowDocument>, Vec<Diagnostic>) {
     if text.len() > MOST_BYTES {
-        let message = format!("the document has {} bytes, where {MOST_BYTES} are allowed", text.len());
+        let message = format!("the document has {} bytes; at most {MOST_BYTES} are allowed", text.len());
         let hint = Some("split it into several workflows".to_owned());
         let refused = Diagnostic::new(Severity::Error, &message).in_file(Some(file_name)).hint(hint);
         return (None, vec![refused]);
@@ -94,39 +94,37 @@ pub fn read_for_check(text: &str, file_name: &str) -> (Option<WorkflowDocument>,
     (document, form.finish())
 }
 
-/// What a document is called that says no name.
+/// The name of a document that gives none.
 pub const NAMELESS: &str = "?";
 
-/// The JSON Schema of the language, for editors.
+/// Returns the JSON Schema of workflow documents, for editors.
 pub fn schema() -> &'static str {
     include_str!("document/schema.json")
 }
 
 impl WorkflowDocument {
-    /// The file it was read from.
     pub fn file(&self) -> &str {
         &self.file
     }
 
-    /// The text it was read from.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The byte at which a field stands: of a node, or of the workflow itself. A field is named by
-    /// its path (`loop.until`) or by the end of it (`until`); without such a field it is the node.
+    /// Returns the byte of a field's value: of a node, or of the workflow itself. Takes the field's
+    /// full path (`loop.until`) or its end (`until`), and falls back to the node if there is no
+    /// such field.
     pub fn place(&self, node: Option<&NodeId>, field: &str) -> usize {
         self.places.find(node, field)
     }
 
-    /// The byte that stands behind a line and a column of a text, both from 1, as that text
-    /// became the value of a field.
+    /// Returns the byte for a line and column, both from 1, inside the text value of a field.
     pub fn place_inside(&self, node: Option<&NodeId>, field: &str, line: usize, column: usize) -> usize {
         let at = self.place(node, field);
         nested::find(&self.text, at, line, column).unwrap_or(at)
     }
 
-    /// What a check found, with its place.
+    /// Converts a diagnostic of a graph check and adds its position in the text.
     pub fn diagnose(&self, finding: &GraphDiagnostic) -> Diagnostic {
         let severity = match finding.severity {
             check::GraphSeverity::Error => Severity::Error,
@@ -138,7 +136,7 @@ impl WorkflowDocument {
             .hint(finding.hint.clone())
     }
 
-    /// Everything that is wrong: what reading said, and what `core`'s checks find besides.
+    /// Returns the diagnostics from reading together with those of `core`'s checks.
     pub fn check(&self, said: Vec<Diagnostic>, known: &CheckContext<'_>) -> Vec<Diagnostic> {
         let found = match self.is_part {
             true => check::check_part(&self.workflow, known, self.unread),
@@ -147,14 +145,14 @@ impl WorkflowDocument {
         self.report(said, &found)
     }
 
-    /// Everything that is wrong, in the order of the text: what reading said, and what checks
-    /// found besides. Where reading found a mistake, what follows from it is left out.
+    /// Merges the diagnostics of reading and of the checks, in the order of the text. Leaves out a
+    /// check's diagnostic if it follows from a mistake that reading found.
     fn report(&self, said: Vec<Diagnostic>, findings: &[GraphDiagnostic]) -> Vec<Diagnostic> {
         let is_news =
             |finding: &&GraphDiagnostic| !self.places.is_doubtful(finding.node.as_ref(), &path(finding));
         let found = findings.iter().filter(is_news).map(|finding| self.diagnose(finding));
         let mut all: Vec<Diagnostic> = said.into_iter().chain(found).collect();
-        // What has no place is about what is not shown.
+        // A diagnostic without a position is about the whole document and comes last.
         all.sort_by_key(|diagnostic| {
             diagnostic.place.as_ref().map_or((usize::MAX, 0), |place| (place.line, place.column))
         });
@@ -175,7 +173,7 @@ impl WorkflowDocument {
     }
 }
 
-/// The way to what a finding is about.
+/// Returns the path of the field that a diagnostic is about.
 fn path(finding: &GraphDiagnostic) -> Cow<'static, str> {
     match &finding.key {
         Some(key) => Cow::Owned(format!("{}.{key}", finding.field)),

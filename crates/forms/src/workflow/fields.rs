@@ -1,22 +1,23 @@
-//! Takes typed fields out of JSON, and notes each one that is not what it should be.
+//! Reads typed fields from JSON and reports each one of the wrong type.
 //!
-//! Each function gives `None` after noting an error, so that reading goes on and finds the next.
+//! Each function returns `None` after it reports an error, so that reading continues and finds the
+//! next.
 
 use crate::diagnostic::Diagnostic;
 use crate::diagnostics::Diagnostics;
 use crate::json::{self, JsonMember, JsonNode, JsonValue};
 use crate::words::{WordTable, did_you_mean, quoted};
 
-/// No count of a workflow is ever larger.
+/// The largest count that a workflow may give.
 const MOST: u32 = 1_000_000;
 
-/// A JSON text being taken apart.
+/// A reader for the fields of a JSON text.
 pub(crate) struct JsonFields<'a> {
     findings: Diagnostics<'a>,
 }
 
 impl<'a> JsonFields<'a> {
-    /// Reads a text; gives its outermost value as well, unless it is broken.
+    /// Reads a text and returns its outermost value, unless the JSON is broken.
     pub(crate) fn open(text: &'a str, file: &'a str) -> (JsonFields<'a>, Option<JsonNode>) {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut findings = Diagnostics::in_text(text, Some(file));
@@ -61,7 +62,7 @@ impl<'a> JsonFields<'a> {
         self.warn(member.key_at, &format!("unknown field {path} is ignored"), hint);
     }
 
-    /// The fields of an object, each key once.
+    /// Returns the fields of an object and reports repeated keys.
     pub(crate) fn members<'n>(&mut self, path: &str, node: &'n JsonNode) -> Option<Vec<&'n JsonMember>> {
         let JsonValue::Object(members) = &node.value else {
             let path = if path.is_empty() { "the document".to_owned() } else { format!("`{path}`") };
@@ -93,7 +94,7 @@ impl<'a> JsonFields<'a> {
         None
     }
 
-    /// Text that says something.
+    /// Returns a text that is not blank.
     pub(crate) fn filled(&mut self, path: &str, node: &JsonNode) -> Option<String> {
         let text = self.text(path, node)?;
         if text.trim().is_empty() {
@@ -103,7 +104,7 @@ impl<'a> JsonFields<'a> {
         Some(text)
     }
 
-    /// Text that can stand on one line.
+    /// Returns a text that fits on one line, trimmed.
     pub(crate) fn one_line(&mut self, path: &str, node: &JsonNode) -> Option<String> {
         let text = self.filled(path, node)?;
         if text.trim().contains(['\n', '\r']) {
@@ -128,7 +129,7 @@ impl<'a> JsonFields<'a> {
         }
     }
 
-    /// A whole number from zero.
+    /// Returns a non-negative whole number.
     pub(crate) fn count(&mut self, path: &str, node: &JsonNode) -> Option<u32> {
         let written = match &node.value {
             JsonValue::Number(written) => written,
@@ -154,7 +155,7 @@ impl<'a> JsonFields<'a> {
         None
     }
 
-    /// One of a few words.
+    /// Returns the meaning of a word from a fixed table.
     pub(crate) fn word<T: Copy + PartialEq>(
         &mut self,
         path: &str,
@@ -179,7 +180,6 @@ impl<'a> JsonFields<'a> {
     }
 }
 
-/// The path of a field.
 pub(crate) fn join(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }

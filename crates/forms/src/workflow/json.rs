@@ -1,7 +1,7 @@
 //! Reads a plugin's `workflow.json`.
 //!
-//! All mistakes are found in one go, each with its position. What a document leaves out stays
-//! `None`, so that the settings can fill it in; merging the two is the runtime's.
+//! Reports all mistakes at once, each with its position. A value that the file leaves out stays
+//! `None`; the runtime fills it in from the settings.
 
 use windlass_core::hook::permission::Isolation;
 use windlass_core::looping::{DEFAULT_TRACKER, LoopMode, MarkerMatch, reach};
@@ -15,47 +15,44 @@ use crate::json::{JsonMember, JsonNode};
 use crate::settings::words::{ISOLATIONS, MODES};
 use crate::words::{WordTable, is_label};
 
-/// A workflow as its author wrote it.
+/// A `workflow.json` as its author wrote it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorkflowFile {
-    /// What it is called.
     pub name: String,
-    /// What it is for, in a person's words.
     pub description: Option<String>,
-    /// The prompt, with `{input}` where the user's text goes; see [`super::apply_template`].
+    /// The prompt, with `{input}` in place of the user's text; see [`super::apply_template`].
     pub prompt_template: String,
     /// The loop, unless it is off.
     pub looping: Option<LoopPart>,
-    /// The least isolation it works under.
+    /// The least isolation that the workflow needs.
     pub isolation: Option<Isolation>,
     /// `plugins` and `requiredPlugins`, each name once.
     pub plugins: Vec<PluginRef>,
     /// The model, as the agent CLI names it.
     pub model: Option<String>,
-    /// Its own gates, in the order written.
+    /// The workflow's own gates, in the order written.
     pub checks: Vec<Check>,
 }
 
 /// The `loop` of a workflow.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LoopPart {
-    /// Text in the tracker that completes it, trimmed and on one line.
+    /// The text in the tracker that completes the loop, trimmed and on one line.
     pub completion_marker: Option<String>,
-    /// Text in `<promise>` tags that completes it.
+    /// The text in `<promise>` tags that completes the loop.
     pub completion_promise: Option<String>,
-    /// Turns in total; 0 is unlimited.
+    /// The most turns in total; 0 is unlimited.
     pub max_iterations: Option<u32>,
-    /// What a turn after the first is told.
+    /// The prompt of every turn after the first.
     pub continue_message: Option<String>,
-    /// The tracker's first body.
+    /// The initial body of the tracker.
     pub tracker_template: Option<String>,
-    /// How it goes from one turn to the next.
     pub mode: Option<LoopMode>,
-    /// Where the marker must stand.
+    /// The part of the tracker in which the marker counts.
     pub marker_match: MarkerMatch,
-    /// How the agent says that it is blocked, instead of `<!-- WORKFLOW_BLOCKED: reason -->`.
+    /// The text that marks the agent as blocked, instead of `<!-- WORKFLOW_BLOCKED: reason -->`.
     pub blocked_marker: Option<String>,
-    /// Turns without progress after which it is blocked; 0 is never.
+    /// The number of turns without progress after which the loop is blocked; 0 is never.
     pub stuck_after: Option<u32>,
 }
 
@@ -86,8 +83,7 @@ const LOOP_FIELDS: &[&str] = &[
     "stuckAfter",
 ];
 
-/// Reads a `workflow.json`. There is a workflow unless there is an error; warnings may come
-/// with one.
+/// Reads a `workflow.json`. Returns a workflow unless there is an error; warnings may accompany it.
 pub fn parse_workflow_json(text: &str, file_name: &str) -> (Option<WorkflowFile>, Vec<Diagnostic>) {
     let (mut fields, root) = JsonFields::open(text, file_name);
     let workflow = root.and_then(|root| read(&mut fields, &root));
@@ -95,7 +91,7 @@ pub fn parse_workflow_json(text: &str, file_name: &str) -> (Option<WorkflowFile>
     (workflow, fields.finish())
 }
 
-/// What is known so far.
+/// The fields read so far.
 #[derive(Default)]
 struct WorkflowDraft {
     name: Option<String>,
@@ -112,15 +108,15 @@ struct WorkflowDraft {
 struct LoopDraft {
     at: usize,
     enabled: Option<bool>,
-    /// Where `maxIterations` stands.
+    /// The position of `maxIterations`.
     bound_at: usize,
-    /// Where `completionMarker` stands.
+    /// The position of `completionMarker`.
     marker_at: usize,
-    /// Where `completionPromise` stands.
+    /// The position of `completionPromise`.
     promise_at: usize,
-    /// Where `blockedMarker` stands.
+    /// The position of `blockedMarker`.
     blocked_at: usize,
-    /// Where `mode` stands.
+    /// The position of `mode`.
     mode_at: usize,
     part: LoopPart,
 }
@@ -166,7 +162,7 @@ fn take(fields: &mut JsonFields<'_>, draft: &mut WorkflowDraft, member: &JsonMem
     }
 }
 
-/// A name is typed after `--workflow` and shown in lists.
+/// Reads the name, which users type after `--workflow` and see in lists.
 fn name(fields: &mut JsonFields<'_>, path: &str, node: &JsonNode) -> Option<String> {
     let name = fields.one_line(path, node)?;
     let is_usable =
@@ -193,7 +189,7 @@ fn plugins(fields: &mut JsonFields<'_>, path: &str, node: &JsonNode, found: &mut
         let path = format!("{path}[{index}]");
         let Some(text) = fields.text(&path, item) else { continue };
         match parse_plugin_ref(&text) {
-            // The one that says where it can be had is worth more.
+            // The entry with a source wins.
             Ok(plugin) => match found.iter_mut().find(|known| known.name == plugin.name) {
                 Some(known) => known.source = known.source.take().or(plugin.source),
                 None => found.push(plugin),
@@ -211,7 +207,7 @@ fn checks(fields: &mut JsonFields<'_>, path: &str, node: &JsonNode) -> Vec<Check
     for member in fields.members(path, node).unwrap_or_default() {
         let path = join(path, &member.key);
         if !is_label(&member.key) {
-            fields.error(member.key_at, "a check needs a name that can be shown on a line", None);
+            fields.error(member.key_at, "a check needs a name of at most 60 characters on one line", None);
             continue;
         }
         if let Some(command) = fields.filled(&path, &member.node) {
@@ -261,7 +257,7 @@ fn take_loop(fields: &mut JsonFields<'_>, draft: &mut LoopDraft, member: &JsonMe
     }
 }
 
-/// Looks at what the fields of a loop mean together.
+/// Checks how the fields of a loop fit together.
 fn settle_loop(fields: &mut JsonFields<'_>, draft: LoopDraft, checks: &[Check]) -> Option<LoopPart> {
     let LoopDraft { at, enabled, bound_at, marker_at, promise_at, blocked_at, mode_at, part } = draft;
     if enabled.is_none() && part != LoopPart::default() {
@@ -311,7 +307,8 @@ fn settle_loop(fields: &mut JsonFields<'_>, draft: LoopDraft, checks: &[Check]) 
     Some(part)
 }
 
-/// A plugin that loops looks for the promise and counts; it knows of no tracker.
+/// Checks a loop in `plugin` mode. The plugin counts turns and looks for the promise; it has no
+/// tracker.
 fn plugin_mode(fields: &mut JsonFields<'_>, part: &LoopPart, mode_at: usize, marker_at: usize) {
     let has_marker = part.completion_marker.is_some();
     if part.completion_promise.is_none() {

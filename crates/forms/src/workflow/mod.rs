@@ -2,9 +2,10 @@
 //!
 //! - [`document`]: a workflow document, in YAML or JSON.
 //! - [`builtin()`]: the documents that come with Windlass.
-//! - [`parse_workflow_json`]: the `workflow.json` of a plugin, and [`apply_template`] its prompt.
+//! - [`parse_workflow_json`]: a plugin's `workflow.json`; [`apply_template`] fills in its prompt.
 //!
-//! Either becomes a [graph](windlass_core::graph::workflow::Workflow); [`compile()`] makes it of the latter.
+//! Both become a [graph](windlass_core::graph::workflow::Workflow); for a `workflow.json`,
+//! [`compile()`] builds it.
 
 mod builtin;
 mod compile;

@@ -1,13 +1,13 @@
-//! How a workflow names a plugin it needs: `name` or `name@owner/repo`.
+//! Parses a workflow's reference to a plugin: `name` or `name@owner/repo`.
 
 use crate::words::quoted;
 
-/// A plugin a workflow needs.
+/// A plugin that a workflow needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PluginRef {
-    /// Matched against the names of the loaded plugins.
+    /// Compared with the names of the loaded plugins.
     pub name: String,
-    /// Where it can be had: `owner/repo`, or a marketplace.
+    /// The origin of the plugin: `owner/repo`, or a marketplace.
     pub source: Option<String>,
 }
 
@@ -20,21 +20,20 @@ impl std::fmt::Display for PluginRef {
     }
 }
 
-/// Why a text names no plugin.
+/// The reason that a text is not a plugin reference.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PluginRefError {
-    /// There is nothing before the `@`.
+    /// Nothing before the `@`.
     #[error("the plugin has no name")]
     NoName,
-    /// The name is not one word.
+    /// A name that is not one plain word.
     #[error("{} is not a plugin name", quoted(.0))]
     BadName(String),
-    /// What follows the `@` is no place.
-    #[error("{} is not a place a plugin can be had from", quoted(.0))]
+    /// Text after the `@` that is not a repository or marketplace.
+    #[error("{} is not a plugin source", quoted(.0))]
     BadSource(String),
 }
 
-/// Reads `name` or `name@owner/repo`.
 pub fn parse_plugin_ref(text: &str) -> Result<PluginRef, PluginRefError> {
     let text = text.trim();
     let (name, source) = match text.split_once('@') {
@@ -53,7 +52,7 @@ pub fn parse_plugin_ref(text: &str) -> Result<PluginRef, PluginRefError> {
     Ok(PluginRef { name: name.to_owned(), source: source.map(str::to_owned) })
 }
 
-/// One word that is safe in a path, in an argument and in the name of a tool.
+/// Decides whether a name is one word that is safe in a path, an argument and a tool name.
 pub(crate) fn is_plugin_name(name: &str) -> bool {
     let starts_well = name.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
     starts_well && name.len() <= 100 && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))

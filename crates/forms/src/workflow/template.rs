@@ -1,11 +1,11 @@
-//! Puts what the user typed into a workflow's prompt.
+//! Inserts the user's input into a workflow's prompt.
 
-/// Where the input goes.
+/// The placeholder for the input.
 pub(super) const PLACEHOLDER: &str = "{input}";
 
-/// Replaces every `{input}` of the template; without one, the input follows after a blank line.
+/// Replaces every `{input}` in the template. Without one, appends the input after a blank line.
 ///
-/// One pass: whatever the input contains, `{input}` included, arrives as it was typed.
+/// Replaces in a single pass, so an `{input}` inside the input itself stays as typed.
 pub fn apply_template(template: &str, input: &str) -> String {
     if template.contains(PLACEHOLDER) {
         return template.replace(PLACEHOLDER, input);

@@ -1,13 +1,13 @@
-//! YAML, and so JSON, as values that know where they stand.
+//! Reads YAML, and so JSON, into values that know their position in the text.
 //!
-//! - [`read`]: a text to a tree as far as it goes, and every mistake with its byte; what to say
-//!   about each is the asker's. A key that is there twice is in the tree twice.
-//! - [`Manner`]: how much a text may mean, and what its askers see differently.
-//! - [`plain`], [`whole`], [`to_json`]: what an unquoted word means.
+//! - [`read`] builds a tree as far as the text allows and returns every mistake with its byte. The
+//! caller words the messages. A key that occurs twice is in the tree twice.
+//! - [`YamlReading`] sets the limits of a text and how a few odd values are read.
+//! - [`plain`], [`whole`] and [`to_json`] interpret unquoted words.
 //!
-//! Through the event parser that serde-saphyr is built on and not through serde-saphyr itself:
-//! every key and value needs its byte, and building the tree straight from events takes half the
-//! time. What the keys mean is left to others.
+//! Uses the event parser below serde-saphyr rather than serde-saphyr itself: every key and value
+//! needs its byte, and building the tree straight from events takes half the time. Other modules
+//! interpret the keys.
 
 mod reading;
 mod scalar;

@@ -1,13 +1,13 @@
-//! What those who read YAML see differently: how much a text may mean, and a few odd values.
+//! The differences between readers of YAML: limits, and the treatment of a few odd values.
 
 use granit_parser::Tag;
 
-/// The most that a text may mean; a small text that means a large value is refused.
+/// Limits on the size of the parsed value. They stop a small text from expanding into a huge value.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
-    /// The most levels.
+    /// The most nesting levels.
     pub(crate) deepest: usize,
-    /// The most values and keys, those that aliases repeat among them.
+    /// The most values and keys, including those that aliases repeat.
     pub(crate) values: usize,
     /// The most values and keys that aliases may add.
     pub(crate) copied_values: usize,
@@ -15,18 +15,18 @@ pub(crate) struct Bounds {
     pub(crate) copied_bytes: usize,
 }
 
-/// What becomes of a value with a tag.
+/// The treatment of a value with a tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tagged {
-    /// What it would be without the tag.
+    /// Read as if it had no tag.
     AsWritten,
     /// Text, however it is written.
     Text,
-    /// It is a mistake.
+    /// An error.
     Refused,
 }
 
-/// How somebody reads YAML.
+/// The choices of one reader of YAML.
 pub(crate) trait YamlReading {
     fn bounds(&self) -> Bounds;
 
@@ -34,12 +34,12 @@ pub(crate) trait YamlReading {
         if tag.is_yaml_core_schema_tag("str") { Tagged::Text } else { Tagged::AsWritten }
     }
 
-    /// The place of a block of text (`|`, `>`) whose first letter is at this byte.
+    /// Returns the position of a block of text (`|`, `>`) whose first letter is at this byte.
     fn block_at(&self, _text: &str, at: usize) -> usize {
         at
     }
 
-    /// Whether the mapping that begins at this byte was meant as one.
+    /// Decides whether the author meant the mapping at this byte as one.
     fn is_mapping(&self, _text: &str, _at: usize) -> bool {
         true
     }

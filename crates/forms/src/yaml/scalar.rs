@@ -1,12 +1,13 @@
-//! What an unquoted word of YAML means (the core schema of YAML 1.2), and values as JSON.
+//! Interprets unquoted YAML words (the core schema of YAML 1.2) and converts values to JSON.
 
 use serde_json::{Map, Number};
 
 use crate::json::{JsonNode, JsonValue};
 
-/// What an unquoted text means. Infinity and not-a-number stay text: JSON has no such numbers.
+/// Interprets an unquoted text. Infinity and not-a-number stay text, because JSON has no such
+/// numbers.
 pub(crate) fn plain(text: String) -> JsonValue {
-    // Most values are words and sentences, which the first byte tells.
+    // Most values are words and sentences; the first byte rules out anything else.
     let may_be_more = matches!(
         text.bytes().next(),
         None | Some(b'0'..=b'9' | b'+' | b'-' | b'.' | b'~' | b'n' | b'N' | b't' | b'T' | b'f' | b'F')
@@ -46,7 +47,7 @@ fn is_exponent(text: &str) -> bool {
     !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// A whole number from zero, in any way YAML writes one.
+/// Parses a non-negative whole number in any YAML notation.
 pub(crate) fn whole(text: &str) -> Option<u64> {
     if let Some(digits) = text.strip_prefix("0x") {
         return u64::from_str_radix(digits, 16).ok();
@@ -57,7 +58,7 @@ pub(crate) fn whole(text: &str) -> Option<u64> {
     text.parse().ok()
 }
 
-/// A value as JSON. Of a repeated key the last wins, as it does everywhere here.
+/// Converts a value to JSON. The last of several equal keys wins.
 pub(crate) fn to_json(node: JsonNode) -> serde_json::Value {
     match node.value {
         JsonValue::Null => serde_json::Value::Null,
@@ -72,7 +73,7 @@ pub(crate) fn to_json(node: JsonNode) -> serde_json::Value {
     }
 }
 
-/// A number that JSON can say without changing it.
+/// Converts a number if JSON can represent it without loss.
 fn number(text: &str) -> Option<Number> {
     if let Some(whole) = whole(text) {
         return Some(whole.into());

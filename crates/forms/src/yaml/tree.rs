@@ -1,5 +1,5 @@
-//! Builds the tree from the events of the parser, and goes on after a mistake as far as it can:
-//! a text that breaks off still gives what stood before, so that one slip hides no other.
+//! Builds the tree from the parser's events. After a mistake it continues as far as it can and
+//! keeps what it has read, so that one mistake does not hide another.
 
 use std::collections::BTreeSet;
 
@@ -9,52 +9,51 @@ use super::reading::{Bounds, Tagged, YamlReading};
 use super::scalar::plain;
 use crate::json::{JsonMember, JsonNode, JsonValue};
 
-/// Stands for a text that is there and could not be read.
+/// A placeholder for a text that could not be read.
 const UNREAD: &str = "?";
 
-/// A text taken apart.
+/// A parsed text, perhaps incomplete.
 pub(crate) struct YamlTree {
-    /// What it says, as far as it could be read.
+    /// The value, as far as it could be read.
     pub(crate) root: JsonNode,
-    /// Where the values begin whose end was not reached.
+    /// The starting bytes of values whose end was not reached.
     pub(crate) open: BTreeSet<usize>,
-    /// What is wrong with it as YAML, in the order of the text.
+    /// The mistakes in the YAML, in the order of the text.
     pub(crate) errors: Vec<YamlError>,
 }
 
-/// Something that is wrong, and where.
+/// A mistake in the YAML and its byte.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct YamlError {
     pub(crate) at: usize,
     pub(crate) kind: YamlErrorKind,
 }
 
-/// What is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum YamlErrorKind {
-    /// In the words of the scanner.
+    /// The scanner's own message.
     NotYaml(String),
-    /// There is a second document.
+    /// A second document in the same text.
     More,
-    /// There is something else where a value should be.
+    /// Something else in place of a value.
     NoValue,
-    /// A key is a list, a mapping or an alias.
+    /// A key that is a list, a mapping or an alias.
     KeyNotText,
-    /// An alias stands inside the value it repeats.
+    /// An alias inside the value it repeats.
     EndlessAlias,
-    /// A tag that is refused.
+    /// A tag that the reader refuses.
     Tag,
-    /// A mapping that was not meant as one.
+    /// A mapping that the author did not mean as one.
     NoMapping,
-    /// It is nested too deep.
+    /// Nesting deeper than the limit.
     TooDeep,
-    /// There are too many values.
+    /// More values than the limit.
     TooMany,
-    /// Aliases add too much.
+    /// More copies by aliases than the limit.
     TooMuchCopied,
 }
 
-/// Reads one document; positions are counted from `base`. An empty one is null.
+/// Reads one document. Positions are counted from `base`. An empty document is null.
 pub(crate) fn read(text: &str, base: usize, manner: &dyn YamlReading) -> YamlTree {
     let bounds = manner.bounds();
     let limits = granit_parser::options! {
@@ -87,7 +86,7 @@ struct YamlReader<'a> {
     parser: Parser<'a, StrInput<'a>>,
     anchors: Vec<Anchor>,
     values: usize,
-    /// What aliases added: values, and bytes of text.
+    /// The values, and the bytes of text, that aliases added.
     copied: (usize, usize),
     open: BTreeSet<usize>,
     errors: Vec<YamlError>,
@@ -119,7 +118,7 @@ impl<'a> YamlReader<'a> {
         })
     }
 
-    /// The next event, unless there is no reading on.
+    /// Returns the next event, or `None` once reading has stopped.
     #[inline]
     fn next(&mut self) -> Option<(Event<'a>, Span)> {
         if self.is_over {
@@ -182,7 +181,8 @@ impl<'a> YamlReader<'a> {
         items
     }
 
-    /// A mapping. Of one that was not meant as such, what is in it is of no interest.
+    /// Reads a mapping. If the author did not mean one, ignores its contents and the mistakes in
+    /// them.
     fn mapping(&mut self, span: Span, depth: usize) -> JsonValue {
         let at = self.at(span);
         if self.manner.is_mapping(self.text, offset(span)) {
@@ -222,8 +222,8 @@ impl<'a> YamlReader<'a> {
         None
     }
 
-    /// Remembers an anchored value. Anchors inside anchors copy again and again, so the copies
-    /// count like those that aliases make.
+    /// Keeps an anchored value for its aliases. Nested anchors copy their contents repeatedly, so
+    /// these copies count against the same limit as aliases.
     fn keep(&mut self, id: usize, node: &JsonNode) -> Option<()> {
         self.charge(node, node.at)?;
         self.anchors.push(Anchor { id, node: node.clone() });
@@ -282,7 +282,7 @@ fn offset(span: Span) -> usize {
     span.start.byte_offset().unwrap_or_default()
 }
 
-/// How many values and keys there are in one, and how many bytes of text.
+/// Counts the values and keys in a value, and its bytes of text.
 fn size(node: &JsonNode) -> (usize, usize) {
     let add = |(values, bytes): (usize, usize), (more, text): (usize, usize)| (values + more, bytes + text);
     match &node.value {

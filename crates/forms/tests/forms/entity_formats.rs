@@ -225,7 +225,7 @@ fn one_broken_entity_of_a_document_costs_only_itself() {
     assert_eq!(names, ["good", "f"]);
     assert_eq!(read.entities[0].prompt, "Do it twice.");
     insta::assert_snapshot!(said(&read), @r#"
-    warning: `good` is already there above; this one is used
+    warning: `good` is defined above as well; this one is used
       at opencode.json:5:3
          5 |   "good": {"template": "Do it twice."}
            |   ^
@@ -234,7 +234,7 @@ fn one_broken_entity_of_a_document_costs_only_itself() {
       at opencode.json:2:3
          2 |   "empty": {"description": "d"},
            |   ^
-      hint: say what is to be done
+      hint: write what it should do
     error: the command `wrong` must be an object, found a string
       at opencode.json:3:12
          3 |   "wrong": "text",
@@ -347,15 +347,15 @@ fn toml_that_is_none_says_where() {
       at c.toml:1:1
          1 | description = 'd'
            | ^
-      hint: say what is to be done
+      hint: write what it should do
     ");
     insta::assert_snapshot!(said(&command("prompt = ['x']\n")), @"
     error: this command has no text
       at c.toml:1:1
          1 | prompt = ['x']
            | ^
-      hint: say what is to be done
-    warning: `prompt` must be text, found a list; it is passed over
+      hint: write what it should do
+    warning: `prompt` must be text, found a list; it is ignored
       at c.toml:1:10
          1 | prompt = ['x']
            |          ^

@@ -220,7 +220,7 @@ fn an_empty_file_says_nothing() {
       at .claude/x.md:1:1
          1 | ---
            | ^
-      hint: say what is to be done
+      hint: write what it should do
     ");
     let read = parse(&origin(EntityKind::Agent), "---\ndescription: d\nmodel: opus\n---\n");
     assert_eq!(only(&read).prompt, "");
@@ -242,7 +242,7 @@ fn a_line_across_the_page_is_part_of_the_body() {
       at .claude/x.md:2:1
          2 | Just text.
            | ^
-      hint: write `key: value`, or use `***` for a line across the page
+      hint: write `key: value`, or use `***` for a horizontal rule
     ");
 }
 

@@ -11,12 +11,12 @@ fn of_a_key_that_is_there_twice_the_last_wins() {
     assert_eq!(only(&read).name, "b");
     assert_eq!(only(&read).extra["extra"], 2);
     insta::assert_snapshot!(said(&read), @"
-    warning: this says again what `name` says above; this one is used
+    warning: this has the same meaning as `name` above; this one is used
       at .claude/x.md:4:1
          4 | name: b
            | ^
       hint: remove one of the two
-    warning: this says again what `extra` says above; this one is used
+    warning: this has the same meaning as `extra` above; this one is used
       at .claude/x.md:6:1
          6 | extra: 2
            | ^
@@ -31,12 +31,12 @@ fn a_value_of_the_wrong_type_is_used_where_that_is_safe() {
     let read = line("description: [a, b]\nmodel: {a: 1}");
     assert_eq!((only(&read).description.as_str(), &only(&read).model), ("[a, b]", &None));
     insta::assert_snapshot!(said(&read), @"
-    warning: `description` is a list as it stands; it is read as text
+    warning: `description` is a list without quotes; it is read as text
       at .claude/x.md:2:14
          2 | description: [a, b]
            |              ^
       hint: put it in quotes
-    warning: `model` must be text, found an object; it is passed over
+    warning: `model` must be text, found an object; it is ignored
       at .claude/x.md:3:8
          3 | model: {a: 1}
            |        ^
@@ -48,7 +48,7 @@ fn a_value_of_the_wrong_type_is_used_where_that_is_safe() {
          2 | name: [a]
            |       ^
       hint: write it in quotes
-    warning: `description` must be text, found a list; it is passed over
+    warning: `description` must be text, found a list; it is ignored
       at .claude/x.md:4:3
          4 |   - a
            |   ^
@@ -102,7 +102,7 @@ fn a_merge_key_never_loses_a_limit() {
                 let origin = Origin { provider, ..origin(kind) };
                 let read = parse(&origin, &format!("---\n{head}{merge}\n---\ntext\n"));
                 let told = refused(&read);
-                assert!(told.contains("`<<` takes over keys from elsewhere"), "{provider} {merge}: {told}");
+                assert!(told.contains("`<<` copies keys from elsewhere"), "{provider} {merge}: {told}");
                 assert!(told.contains("hint: write the keys out"), "{told}");
             }
         }
@@ -124,7 +124,7 @@ fn a_rule_that_could_never_hold_is_an_error() {
         ("permission: [{action: write, resource: '.env:*', effect: deny}]", "write(.env:*)"),
     ] {
         let told = refused(&line(&format!("description: d\n{lines}")));
-        assert!(told.contains(&format!("the rule `{rule}` never holds, because")), "{told}");
+        assert!(told.contains(&format!("the rule `{rule}` never applies, because")), "{told}");
         assert!(told.contains("at .claude/x.md:3:") && told.contains("hint: "), "{told}");
     }
 }
@@ -187,7 +187,7 @@ fn a_bomb_is_refused_and_not_repaired() {
     for level in 1..8 {
         bomb.push_str(&format!("a{level}: &a{level} [{}]\n", vec![format!("*a{}", level - 1); 9].join(", ")));
     }
-    assert!(refused(&line(&bomb)).starts_with("error: this means far more than it says\n"));
+    assert!(refused(&line(&bomb)).starts_with("error: there are too many values, aliases included\n"));
     let deep = refused(&line(&format!("description: d\na: {}", "[".repeat(5000))));
     assert!(deep.starts_with("error: nested more than 32 levels deep\n  at .claude/x.md:3:36\n"), "{deep}");
     let long = refused(&line(&format!("description: {}", "x".repeat(64 * 1024))));
@@ -239,14 +239,14 @@ fn a_limit_that_is_not_understood_says_where_and_what_was_meant() {
       hint: a tool of an MCP server is written `mcp__server__tool`
     ");
     insta::assert_snapshot!(refused(&line("description: d\ntools: Read\nallowed-tools: Read, Bash")), @"
-    error: this sets a limit that `tools` sets above
+    error: `tools` above already sets this limit
       at .claude/x.md:4:1
          4 | allowed-tools: Read, Bash
            | ^
       hint: write one limit in one place
     ");
     insta::assert_snapshot!(refused(&line("description: d\nalowed-tools: Read")), @"
-    error: unknown key `alowed-tools`: a limit would not hold
+    error: unknown key `alowed-tools`: a limit would not apply
       at .claude/x.md:3:1
          3 | alowed-tools: Read
            | ^
@@ -262,7 +262,7 @@ fn a_limit_that_is_not_understood_says_where_and_what_was_meant() {
         ("tools: ['Bash()']", "the brackets of the tool `Bash()` do not match"),
         ("disallowedTools: true", "`disallowedTools` must name tools, found true or false"),
         ("disallowed-tools: Bsh", "no agent CLI has a tool `Bsh`"),
-        ("tool: Read", "unknown key `tool`: a limit would not hold"),
+        ("tool: Read", "unknown key `tool`: a limit would not apply"),
         (
             "permissionMode: plam",
             "`permissionMode` must be one of `plan`, `default`, `acceptEdits`, `bypassPermissions`, `dontAsk`, `auto`, `manual`, `delegate`, found `plam`",
@@ -301,14 +301,14 @@ fn a_permission_that_is_not_understood_is_an_error() {
             "permission: {bash: {'git *': alow}}",
             "`permission.bash.git *` must be true, false, allow, ask or deny, found `alow`",
         ),
-        ("permission: {bash: {'': allow}}", "the pattern `` cannot be understood"),
+        ("permission: {bash: {'': allow}}", "the pattern `` is not valid"),
         ("permission: {edt: deny}", "no agent CLI has a tool `edt`"),
         ("permission: {teleport: deny}", "no agent CLI has a tool `teleport`"),
         ("permission: never", "`permission` must be true, false, allow, ask or deny, found `never`"),
         ("permission: [deny]", "`permission` must be a list of rules, found a string"),
         ("permissions: [{action: edit}]", "a rule of `permissions` needs an `action` and an `effect`"),
-        ("permissions: [{action: edit, efect: deny}]", "`efect` has no place in a rule of `permissions`"),
-        ("permission: {edit: deny}\npermissions: []", "this sets a limit that `permission` sets above"),
+        ("permissions: [{action: edit, efect: deny}]", "`efect` is not a key of a rule in `permissions`"),
+        ("permission: {edit: deny}\npermissions: []", "`permission` above already sets this limit"),
     ] {
         let shown = opencode(lines);
         assert!(
@@ -462,7 +462,7 @@ fn what_an_agent_of_codex_switches_off_is_off() {
 fn what_an_agent_of_codex_limits_and_windlass_cannot_hold_is_an_error() {
     for (lines, message) in [
         ("sandbox_mode = 3", "`sandbox_mode` must be a word, found a number"),
-        ("sandbox_mod = 'read-only'", "unknown key `sandbox_mod`: a limit would not hold"),
+        ("sandbox_mod = 'read-only'", "unknown key `sandbox_mod`: a limit would not apply"),
         ("default_permissions = 'mine'", "`default_permissions` must be one of"),
         ("profile = 'careful'", "Windlass does not understand the limits in `profile`"),
         (
@@ -479,14 +479,14 @@ fn what_an_agent_of_codex_limits_and_windlass_cannot_hold_is_an_error() {
         ),
         (
             "[mcp_servers.foo]\nenabled_tools = ['*']",
-            "an entry of `mcp_servers.foo.enabled_tools` is no name of a tool: `*`",
+            "an entry of `mcp_servers.foo.enabled_tools` is not the name of a tool: `*`",
         ),
         ("[mcp_servers.foo]\nenabled = 'false'", "`mcp_servers.foo.enabled` must be true or false"),
         (
             "[mcp_servers.foo]\ndisabled_tool = ['a']",
             "Windlass does not know `mcp_servers.foo.disabled_tool`",
         ),
-        ("[mcp_servers.'a*']\nenabled = false", "`a*` is no name of an MCP server"),
+        ("[mcp_servers.'a*']\nenabled = false", "`a*` is not a valid name for an MCP server"),
         ("approval_policy = 'sometimes'", "`approval_policy` must be one of"),
         ("[approval_policy.granular]\nrules = true", "`approval_policy` must be a word, found an object"),
         ("web_search = 'off'", "`web_search` must be one of"),
@@ -497,23 +497,23 @@ fn what_an_agent_of_codex_limits_and_windlass_cannot_hold_is_an_error() {
         ),
         (
             "[features]\nshel_tool = false",
-            "Windlass does not know `features.shel_tool`: a limit would not hold",
+            "Windlass does not know `features.shel_tool`: a limit would not apply",
         ),
-        ("[features]\nview_image = false", "Windlass cannot hold the limit `features.view_image`"),
-        ("[features]\nnetwork_proxy = true", "Windlass cannot hold the limit `features.network_proxy`"),
+        ("[features]\nview_image = false", "Windlass cannot enforce the limit `features.view_image`"),
+        ("[features]\nnetwork_proxy = true", "Windlass cannot enforce the limit `features.network_proxy`"),
         (
             "[features]\nshell_tool = { only = ['ls'] }",
-            "Windlass cannot hold the limit `features.shell_tool.only`",
+            "Windlass cannot enforce the limit `features.shell_tool.only`",
         ),
-        ("[tools]\nbash = false", "Windlass does not know `tools.bash`: a limit would not hold"),
-        ("[tools]\nview_image = false", "Windlass cannot hold the limit `tools.view_image`"),
+        ("[tools]\nbash = false", "Windlass does not know `tools.bash`: a limit would not apply"),
+        ("[tools]\nview_image = false", "Windlass cannot enforce the limit `tools.view_image`"),
         (
             "[tools.web_search]\nallowed_domains = ['x.org']",
-            "Windlass cannot hold the limit `tools.web_search.allowed_domains`",
+            "Windlass cannot enforce the limit `tools.web_search.allowed_domains`",
         ),
         (
             "[sandbox_workspace_write]\nnetwork_access = false",
-            "Windlass cannot hold `sandbox_workspace_write.network_access`",
+            "Windlass cannot enforce `sandbox_workspace_write.network_access`",
         ),
         (
             "[sandbox_workspace_write]\nnetwork_access = 'false'",
@@ -523,8 +523,8 @@ fn what_an_agent_of_codex_limits_and_windlass_cannot_hold_is_an_error() {
             "[sandbox_workspace_write]\nread_only = true",
             "Windlass does not know `sandbox_workspace_write.read_only`",
         ),
-        ("disabled_tools = ['x']", "unknown key `disabled_tools`: a limit would not hold"),
-        ("readonly = true", "unknown key `readonly`: a limit would not hold"),
+        ("disabled_tools = ['x']", "unknown key `disabled_tools`: a limit would not apply"),
+        ("readonly = true", "unknown key `readonly`: a limit would not apply"),
     ] {
         let shown = refused(&codex(lines));
         assert!(shown.starts_with(&format!("error: {message}")), "{lines}: {shown}");
@@ -560,7 +560,7 @@ fn a_limit_in_a_document_of_opencode_is_not_lost_by_a_slip() {
         (r#"{"agents": {"plan": {"permission": {"bash": "deny"}}}}"#, "agents"),
     ] {
         let read = parse(&origin, text);
-        let message = format!("error: unknown key `{key}`: a limit would not hold\n  at opencode.json:1:");
+        let message = format!("error: unknown key `{key}`: a limit would not apply\n  at opencode.json:1:");
         assert!(said(&read).starts_with(&message), "{}", said(&read));
     }
     assert_eq!(said(&parse(&origin, r#"{"model": "x", "modes": 1}"#)).matches("error").count(), 1);

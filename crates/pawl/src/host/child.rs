@@ -1,6 +1,6 @@
-//! How the child is born, watched and ended: terminate, grace, kill.
+//! Starts, watches and ends the child: terminate, grace, kill.
 //!
-//! Only the child's own group is signalled here; what left that group is the business of `sweep`.
+//! Signals only the child's own process group. `sweep` finds processes that left the group.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -15,23 +15,23 @@ use windlass_core::launch::{EndedBy, Launch, limit_tag};
 use super::folder::Streams;
 use crate::os::{self, Signals, Wake};
 
-/// How often the output of a child that may not print for ever is looked at.
+/// The interval for checking the output size, if it has a limit.
 const OUTPUT_EVERY: Duration = Duration::from_millis(50);
 
-/// How a child ended.
+/// The way a child ended.
 pub(super) struct ChildExit {
     pub(super) status: WaitStatus,
     pub(super) ended_by: Option<EndedBy>,
     pub(super) too_much_output: bool,
 }
 
-/// Starts the child in a session of its own, with the environment of the launch and nothing else.
+/// Starts the child in a new session, with exactly the environment of the launch file.
 pub(super) fn spawn(launch: &Launch, streams: Streams) -> Result<Pid, String> {
     let (program, arguments) = launch.argv.split_first().ok_or("there is no program to start")?;
     if !Path::new(&launch.cwd).is_dir() {
-        return Err(format!("the working folder {} is not there", launch.cwd));
+        return Err(format!("the working folder {} does not exist", launch.cwd));
     }
-    #[expect(clippy::disallowed_methods, reason = "the one door of the host: every long child is born here")]
+    #[expect(clippy::disallowed_methods, reason = "the host starts every long child here and nowhere else")]
     let mut command = Command::new(program);
     command.args(arguments).current_dir(&launch.cwd);
     command.env_clear().envs(launch.env.iter().map(|(name, value)| (name, value)));
@@ -58,8 +58,7 @@ fn be_born(host: Pid, tag: u64) -> io::Result<()> {
     os::unblock_all()
 }
 
-/// Waits for the child's end and brings it about when asked to, when its time is over or when it
-/// has `printed` too much.
+/// Waits for the child's end. Ends the child on request, at its deadline, or when it has `printed` too much.
 pub(super) fn watch(
     child: Pid,
     launch: &Launch,
@@ -92,7 +91,7 @@ pub(super) fn watch(
     }
 }
 
-/// Reaps whoever has ended: as subreaper the host inherits every orphan below the child.
+/// Reaps all ended processes: as a subreaper, the host inherits every orphan below the child.
 fn reap(child: Pid) -> io::Result<Option<WaitStatus>> {
     while let Some((pid, status)) = wait(WaitOptions::NOHANG)? {
         if pid == child {
@@ -102,21 +101,21 @@ fn reap(child: Pid) -> io::Result<Option<WaitStatus>> {
     Ok(None)
 }
 
-/// What has been done about ending the child.
+/// The state of watching and ending the child.
 struct EndWatch {
     child: Pid,
     grace: Duration,
-    /// The deadline, and once the child is being ended the end of the grace.
+    /// The deadline. Once the child is being ended, the end of the grace.
     timer: Option<Instant>,
     ended_by: Option<EndedBy>,
     requests: u32,
-    /// What it may print; nothing once it was killed for it.
+    /// The output limit, or `None` once the child was killed for exceeding it.
     output_max: Option<u64>,
     too_much_output: bool,
 }
 
 impl EndWatch {
-    /// How long nothing needs to be looked at.
+    /// Returns the time until the next check is needed.
     fn patience(&self) -> Option<Duration> {
         let left = self.timer.map(|timer| timer.saturating_duration_since(Instant::now()));
         match self.output_max {
@@ -129,7 +128,7 @@ impl EndWatch {
         self.timer.is_some_and(|timer| timer <= Instant::now())
     }
 
-    /// Without grace: whoever fills the disk would use it to go on.
+    /// Kills without grace: a child that fills the disk would use the grace to write more.
     fn printed_too_much(&mut self) {
         self.too_much_output = true;
         self.output_max = None;
@@ -156,7 +155,7 @@ impl EndWatch {
         self.ended_by = Some(cause);
         self.timer = Instant::now().checked_add(self.grace);
         self.signal(Signal::TERM);
-        // A stopped child has to run to notice.
+        // A stopped child must run to receive the signal.
         self.signal(Signal::CONT);
     }
 
@@ -165,7 +164,7 @@ impl EndWatch {
         self.signal(Signal::KILL);
     }
 
-    /// The child is not reaped while it is watched, so its group cannot be another's.
+    /// Signals the child's group. The child is not reaped meanwhile, so the group id still belongs to it.
     fn signal(&self, signal: Signal) {
         let _ = kill_process_group(self.child, signal);
     }

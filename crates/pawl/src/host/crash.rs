@@ -1,7 +1,7 @@
-//! Where a test asks the host to die: `WINDLASS_CRASH_AT=host:POINT`.
+//! The points at which a crash test kills the host: `WINDLASS_CRASH_AT=host:POINT`.
 //!
-//! With `WINDLASS_CRASH_MARK` set, points are counted across hosts in that file, a byte each:
-//! exactly one host dies, whichever passes the point, and the one started in its place lives.
+//! With `WINDLASS_CRASH_MARK` set, all hosts count their points in that file, one byte each. So exactly one
+//! host dies, whichever passes the point, and its replacement lives.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -13,7 +13,7 @@ use windlass_core::crash::{CrashPlan, Victim};
 const AT: &str = "WINDLASS_CRASH_AT";
 const MARK: &str = "WINDLASS_CRASH_MARK";
 
-/// The moments between which a host has done something that cannot be undone.
+/// The crash points. Between two of them, a host does something that cannot be undone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HostCrashPoint {
     Locked = 1,
@@ -24,7 +24,7 @@ pub(super) enum HostCrashPoint {
     ExitRenamed = 6,
 }
 
-/// At which point to die, if at all.
+/// The crash point of this process, if any.
 pub(super) struct CrashPoints {
     at: Option<u64>,
     mark: Option<PathBuf>,
@@ -37,7 +37,7 @@ impl CrashPoints {
         CrashPoints { at, mark: std::env::var_os(MARK).map(PathBuf::from) }
     }
 
-    /// Dies if this is the point.
+    /// Kills the process if this is the point.
     pub(super) fn pass(&self, point: HostCrashPoint) {
         let Some(at) = self.at else { return };
         let passed = match &self.mark {
@@ -50,7 +50,7 @@ impl CrashPoints {
     }
 }
 
-/// Adds a byte to the file; its length is the number of points passed so far.
+/// Adds a byte to the file and returns its length, the number of points passed so far.
 fn count(mark: &Path) -> std::io::Result<u64> {
     let mut file = OpenOptions::new().create(true).append(true).open(mark)?;
     file.write_all(b".")?;

@@ -1,6 +1,6 @@
 //! The files of a child's folder, as its host reads and writes them.
 //!
-//! Names and shapes are `core::launch`. The engine made the folder and `launch.json`.
+//! `core::launch` defines names and formats. The engine creates the folder and `launch.json`.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -12,7 +12,8 @@ use rustix::fs::{FlockOperation, flock};
 use windlass_core::launch::{ExitFile, LAUNCH_VERSION, Launch, files};
 
 const PRIVATE: u32 = 0o600;
-/// A launch carries arguments and an environment; the kernel takes no more than a few megabytes.
+/// The size limit of a launch file. It has arguments and an environment, and the kernel accepts only a few
+/// megabytes of them.
 const LARGEST_LAUNCH: u64 = 16 << 20;
 
 /// A child's folder.
@@ -20,20 +21,20 @@ pub(super) struct ChildFolder {
     path: PathBuf,
 }
 
-/// Held for as long as the host or its guard lives. Children do not inherit it.
+/// The lock on a child's folder, held while the host or its guard is alive. Children do not inherit it.
 pub(super) struct HostLock {
     file: File,
 }
 
 impl HostLock {
-    /// Writes down who the host is.
+    /// Writes the process id of the host into the lock file.
     pub(super) fn sign(&mut self) -> io::Result<()> {
         self.file.set_len(0)?;
         self.file.write_all(std::process::id().to_string().as_bytes())
     }
 }
 
-/// Where the child's standard streams go.
+/// The standard streams of the child.
 pub(super) struct Streams {
     pub(super) stdin: Stdio,
     pub(super) stdout: File,
@@ -45,7 +46,7 @@ impl ChildFolder {
         ChildFolder { path }
     }
 
-    /// Takes the lock, or nothing if another host has it.
+    /// Takes the lock. Returns `None` if another host has it.
     pub(super) fn lock(&self) -> io::Result<Option<HostLock>> {
         let file = private().create(true).truncate(false).write(true).open(self.file(files::LOCK))?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -64,12 +65,12 @@ impl ChildFolder {
         self.file(files::STARTED).exists()
     }
 
-    /// Reads what to run, or says why it cannot be run.
+    /// Reads the launch file, or returns the reason why it cannot be used.
     pub(super) fn read_launch(&self) -> Result<Launch, String> {
         let text = read_bounded(&self.file(files::LAUNCH))
             .map_err(|error| format!("{} could not be read: {error}", files::LAUNCH))?;
         let launch: Launch = serde_json::from_slice(&text)
-            .map_err(|error| format!("{} is not understood: {error}", files::LAUNCH))?;
+            .map_err(|error| format!("{} cannot be parsed: {error}", files::LAUNCH))?;
         if launch.v != LAUNCH_VERSION {
             return Err(format!(
                 "{} has version {}, this host knows {LAUNCH_VERSION}",
@@ -77,14 +78,14 @@ impl ChildFolder {
                 launch.v
             ));
         }
-        // The sweep would take an empty cookie for everybody's.
+        // The sweep would match every process with an empty cookie.
         if launch.cookie.is_empty() || launch.cookie.contains('\0') {
             return Err(format!("{} has no usable cookie", files::LAUNCH));
         }
         Ok(launch)
     }
 
-    /// Opens the child's standard streams, or says which cannot be.
+    /// Opens the child's standard streams, or returns an error that names the stream.
     pub(super) fn open_streams(&self, launch: &Launch) -> Result<Streams, String> {
         let stdin = match &launch.stdin {
             None => Stdio::null(),
@@ -109,41 +110,41 @@ impl ChildFolder {
             .map_err(|error| format!("{name} could not be opened: {error}"))
     }
 
-    /// Bytes the child has printed.
+    /// Returns the number of bytes that the child has printed.
     pub(super) fn printed(&self) -> u64 {
         std::fs::metadata(self.file(files::STDOUT)).map_or(0, |meta| meta.len())
     }
 
-    /// Keeps that many bytes of what the child printed, and gives the disk back the rest.
+    /// Truncates the child's output to `max` bytes.
     pub(super) fn cut_output(&self, max: u64) -> io::Result<()> {
         private().write(true).open(self.file(files::STDOUT))?.set_len(max)
     }
 
-    /// Notes where the child's group of processes is.
+    /// Records the path of the child's cgroup.
     pub(super) fn note_cgroup(&self, path: &Path) -> io::Result<()> {
         let mut file = private().create(true).truncate(true).write(true).open(self.file(files::CGROUP))?;
         file.write_all(path.as_os_str().as_encoded_bytes())
     }
 
-    /// Takes the note back: there is no such group, or no longer.
+    /// Removes that record: the cgroup does not exist, or no longer.
     pub(super) fn forget_cgroup(&self) {
         let _ = std::fs::remove_file(self.file(files::CGROUP));
     }
 
-    /// Leaves the mark that the child may have done something. It is on disk before the child is.
+    /// Records that the child may have done something. The record is on disk before the child starts.
     pub(super) fn mark_started(&self) -> io::Result<()> {
         private().create_new(true).write(true).open(self.file(files::STARTED))?;
         self.sync()
     }
 
-    /// Writes how the child ended beside its final place.
+    /// Writes the exit file under a draft name.
     pub(super) fn write_exit(&self, exit: &ExitFile) -> io::Result<()> {
         let mut file = private().create(true).truncate(true).write(true).open(self.exit_draft())?;
         file.write_all(&serde_json::to_vec(exit)?)?;
         file.sync_all()
     }
 
-    /// Puts what [`Folder::write_exit`] wrote into place.
+    /// Renames the file from [`ChildFolder::write_exit`] to its final name.
     pub(super) fn publish_exit(&self) -> io::Result<()> {
         std::fs::rename(self.exit_draft(), self.file(files::EXIT))?;
         self.sync()
@@ -162,7 +163,7 @@ impl ChildFolder {
     }
 }
 
-/// Readable by the user alone, and never somewhere else by a link.
+/// Opens files that only the user can read, and follows no links.
 fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.mode(PRIVATE).custom_flags(libc::O_NOFOLLOW);

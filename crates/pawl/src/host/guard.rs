@@ -1,8 +1,8 @@
-//! The guard: a second process above the host, which does nothing as long as the host lives.
+//! The guard: a second process above the host, which does nothing while the host lives.
 //!
-//! A host that is killed cannot kill what is left below it. Its guard inherits all of that, ends it, and only then
-//! goes, so the lock of the folder, which both hold, says the truth all the while. A copy of the
-//! host made by `fork`: it costs no program start and next to no memory.
+//! A killed host cannot end the processes below it. Its guard inherits them, ends them, and only then exits.
+//! Both hold the lock of the folder, so the lock stays held until everything has ended. The guard is a fork
+//! of the host: it needs no program start and almost no memory.
 
 use std::fs::File;
 use std::io;
@@ -11,18 +11,13 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process
 
 use crate::os::{self, Signals, Wake};
 
-/// Who one is after the split.
+/// The role of a process after the fork.
 pub(super) enum ForkSide {
-    /// The host.
     Host,
-    /// Its guard.
-    Guard {
-        /// The host.
-        host: Pid,
-    },
+    Guard { host: Pid },
 }
 
-/// Becomes two processes; the host is born in the group, where there is one.
+/// Forks into host and guard. The host starts in the cgroup, if there is one.
 pub(super) fn split(group: Option<&File>) -> io::Result<ForkSide> {
     let pid = match group.map(os::fork_into) {
         Some(Ok(pid)) => pid,
@@ -32,7 +27,7 @@ pub(super) fn split(group: Option<&File>) -> io::Result<ForkSide> {
     match Pid::from_raw(pid) {
         None => Ok(ForkSide::Host),
         Some(host) => {
-            // Without another name it would be taken for the host.
+            // Under the same name, people would take it for the host.
             let _ = os::show_as_guard();
             Ok(ForkSide::Guard { host })
         }
@@ -46,7 +41,7 @@ fn fork() -> io::Result<i32> {
     if pid < 0 { Err(io::Error::last_os_error()) } else { Ok(pid) }
 }
 
-/// Waits for the end of the host. What others ask of the guard is meant for the host.
+/// Waits for the end of the host. Passes requests to end on to the host.
 pub(super) fn watch(host: Pid, signals: &Signals) -> io::Result<WaitStatus> {
     loop {
         while let Some((pid, status)) = wait(WaitOptions::NOHANG)? {
@@ -60,7 +55,7 @@ pub(super) fn watch(host: Pid, signals: &Signals) -> io::Result<WaitStatus> {
     }
 }
 
-/// Ends as the host did.
+/// Exits in the same way as the host.
 pub(super) fn end_alike(status: WaitStatus) -> std::process::ExitCode {
     if status.terminating_signal().is_some() {
         let _ = kill_process(getpid(), Signal::KILL);

@@ -1,15 +1,16 @@
-//! `windlass host DIR`: keeps one long child, so that it outlives the engine and nothing outlives it.
+//! `windlass host DIR`: keeps one long child, so that the child can outlive the engine and no process
+//! outlives the child.
 //!
 //! - `program`: the life of a host, from the lock to the exit file.
 //! - `folder`: the files of a child's folder.
-//! - `child`: how the child is born, watched and ended.
-//! - `guard`: a second process, which ends what is left when the host is killed.
-//! - `sweep`: how everything left below it is found and killed.
-//! - `crash`: where a test asks the host to die.
+//! - `child`: starts, watches and ends the child.
+//! - `guard`: a second process, which ends the remaining processes when the host is killed.
+//! - `sweep`: finds and kills every process below the host.
+//! - `crash`: the points at which a crash test kills the host.
 //!
-//! The child's own group of processes, signals and what else only Linux has is `crate::os`.
-//! What to run comes in `launch.json`, how it ended goes out in `exit.json` (`core::launch`).
-//! Reading the child's output, and sweeping when host and guard have died, is left to the engine.
+//! `crate::os` has cgroups, signals and everything else that only Linux offers. The host reads `launch.json`
+//! and writes `exit.json` (`core::launch`). The engine reads the child's output, and sweeps if both host and
+//! guard died.
 
 mod child;
 mod crash;

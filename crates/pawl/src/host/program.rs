@@ -16,11 +16,11 @@ use super::guard::{self, ForkSide};
 use super::sweep;
 use crate::os::{self, Cgroup, Signals};
 
-/// A former host died after its child was born: starting again could do things twice.
+/// The exit code if an earlier host died after it started the child: starting again could do the work twice.
 const FORMER_HOST_DIED: u8 = 3;
 const USAGE: u8 = 2;
 
-/// Runs the host; `args` are those behind `host`: the child's folder.
+/// Runs the host with the arguments after `host`: the child's folder.
 pub fn main(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     let (Some(folder), None) = (args.next(), args.next()) else {
         complain("usage: windlass host DIR");
@@ -59,7 +59,7 @@ fn live(folder: &ChildFolder) -> io::Result<ExitCode> {
     let crash = CrashPoints::from_env();
     crash.pass(HostCrashPoint::Locked);
     let exit = match launch {
-        // What keeps the child from starting is an outcome, not an error of the host.
+        // A child that cannot start is an outcome, not an error of the host.
         Err(why) => not_started(why),
         Ok(launch) => keep_child(folder, &launch, group.as_ref(), &signals, &crash)?,
     };
@@ -73,19 +73,19 @@ fn live(folder: &ChildFolder) -> io::Result<ExitCode> {
 /// Leaves the engine's session and becomes the parent of every orphan below.
 fn stand_alone() -> io::Result<Signals> {
     let signals = Signals::take_over()?;
-    // Refused only to who leads a group already, which serves as well.
+    // Fails only for a process group leader, and then it is not needed.
     let _ = setsid();
     os::adopt_orphans()?;
     Ok(signals)
 }
 
-/// Becomes host and guard, the host in a group of its own where that can be. A host without a group is
-/// better than none, and so is one without a guard.
+/// Forks into host and guard, with the host in its own cgroup if possible. Continues without a cgroup or
+/// without a guard if one cannot be made.
 fn split(folder: &ChildFolder, group: Option<&Cgroup>) -> Option<ForkSide> {
     if let Some(group) = group
         && folder.note_cgroup(group.path()).is_ok()
     {
-        // Noted first: whoever sweeps must find it.
+        // Recorded before it is made, so that a sweep always finds it.
         match group.make().and_then(|made| guard::split(Some(&made))) {
             Ok(side) => return Some(side),
             Err(_) => {
@@ -97,7 +97,7 @@ fn split(folder: &ChildFolder, group: Option<&Cgroup>) -> Option<ForkSide> {
     guard::split(None).ok()
 }
 
-/// The guard's whole life: when the host did not end by itself, everything left below is ended here.
+/// Runs the guard: waits for the host, and ends the remaining processes if the host did not exit normally.
 fn keep_host(
     host: Pid,
     folder: &ChildFolder,
@@ -116,16 +116,16 @@ fn keep_host(
     Ok(guard::end_alike(status))
 }
 
-/// Ends everything that is left of the child.
+/// Ends every process that is left of the child.
 fn clear(launch: &Launch, group: Option<&Cgroup>, signals: &Signals) -> io::Result<()> {
     let grace = Duration::from_millis(launch.grace_ms);
     if !sweep::sweep(&launch.cookie, grace, group, signals)? {
-        complain("something below the child could not be killed");
+        complain("cannot kill every process below the child");
     }
     Ok(())
 }
 
-/// The child's whole life.
+/// Runs the child from start to end.
 fn keep_child(
     folder: &ChildFolder,
     launch: &Launch,
@@ -182,7 +182,7 @@ fn ended(ending: &ChildExit) -> ExitFile {
     }
 }
 
-/// For whoever watches the host's standard error, if anybody does.
+/// Writes to the host's standard error.
 fn complain(text: &str) {
     let _ = writeln!(io::stderr(), "windlass host: {text}");
 }

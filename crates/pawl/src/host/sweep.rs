@@ -1,8 +1,11 @@
-//! Finds and kills everything left below the host, until nothing is.
+//! Finds and kills every process below the host, until none is left.
 //!
-//! Three ways of finding, as each misses something. By the child's own group, where it has one. By descent: the host is subreaper, so whatever
-//! double-forked or left its session is still below it. By cookie: what a service outside started
-//! with the child's environment. A process may wipe its environment, but not its descent.
+//! It searches in three ways, because each misses some processes:
+//! - By the child's cgroup, if it has one.
+//! - By descent: the host is a subreaper, so a process that double-forked or left its session is still below
+//!   it.
+//! - By cookie: a process that an outside service started with the child's environment. A process may clear
+//!   its environment, but cannot change its descent.
 
 use std::collections::HashSet;
 use std::io;
@@ -14,15 +17,16 @@ use windlass_core::hook::wire::env;
 
 use crate::os::{Cgroup, Process, Signals, processes};
 
-/// What SIGKILL has not ended by then hangs in the kernel, and waiting would not help.
+/// The time limit of a sweep. A process that survives SIGKILL for this long hangs in the kernel.
 const LIMIT: Duration = Duration::from_secs(10);
-/// What a child leaves behind has had its time; this is for its things alone.
+/// The longest grace for leftover processes: they only need to clean up.
 const LONGEST_GRACE: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Ends and reaps until no child and no bearer of the cookie is left: each is asked first, so that
-/// git takes its locks away, and killed after the grace. Rounds, because a process may fork while it
-/// is being looked for. False when something would not go.
+/// Ends and reaps processes until no child and no process with the cookie is left.
+///
+/// Each process first gets SIGTERM, so that git removes its locks, and SIGKILL after the grace. Repeats,
+/// because a process may fork during the search. Returns false if a process could not be killed.
 pub(super) fn sweep(
     cookie: &str,
     grace: Duration,
@@ -50,7 +54,7 @@ pub(super) fn sweep(
                 process.signal(Signal::TERM);
             }
         }
-        // The host is in the group itself.
+        // Not while the host itself is in the cgroup.
         if let Some(group) = group.filter(|group| is_due && !group.processes().contains(&getpid())) {
             group.kill();
         }
@@ -58,7 +62,7 @@ pub(super) fn sweep(
     }
 }
 
-/// Reaps whoever has ended; true when no child is left at all.
+/// Reaps all ended children. Returns true if no child is left.
 fn reap_all() -> io::Result<bool> {
     loop {
         match wait(WaitOptions::NOHANG) {
@@ -70,7 +74,8 @@ fn reap_all() -> io::Result<bool> {
     }
 }
 
-/// Everybody in the group, below this process or with this variable in the environment, itself excepted.
+/// Returns all processes in the cgroup, below this process, or with this variable in their environment,
+/// except this one.
 fn find(entry: &[u8], group: Option<&Cgroup>) -> io::Result<Vec<Process>> {
     let me = getpid();
     let grouped = group.map(Cgroup::processes).unwrap_or_default();

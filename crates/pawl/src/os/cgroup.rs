@@ -1,8 +1,9 @@
-//! A group of processes (cgroup v2) for the host and everything below it, where the system lets us make one.
+//! A cgroup (v2) for the host and everything below it, if the system allows one.
 //!
-//! The host is born in it, and its guard stays outside: moving a process into a group would hold up every
-//! fork on the machine for some milliseconds. A process cannot leave its group by forking, with another environment or in another session. So whatever is in it
-//! is found when the host and its guard are dead, too. Where no group can be made, descent and cookie must do.
+//! The host is forked directly into the cgroup, and its guard stays outside: moving a process into a cgroup
+//! would block every fork on the machine for some milliseconds. A process cannot leave its cgroup by forking,
+//! with another environment or in another session. So its processes can be found even after host and guard
+//! are dead. Without a cgroup, descent and cookie have to suffice.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -13,17 +14,17 @@ use std::time::Duration;
 use rustix::process::Pid;
 use windlass_core::launch::{cgroup_name, is_cgroup_name};
 
-/// A process that has just ended keeps its group busy for a moment.
+/// The number of tries to remove a cgroup: a process that just ended keeps it busy for a moment.
 const TRIES: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// A group of processes.
+/// A cgroup.
 pub(crate) struct Cgroup {
     path: PathBuf,
 }
 
 impl Cgroup {
-    /// The group that a child would have, below the one that this process is in.
+    /// Returns the cgroup for a child, below the one of this process. Does not create it.
     pub(crate) fn for_child(cookie: &str) -> Option<Cgroup> {
         Some(Cgroup { path: own_folder()?.join(cgroup_name(cookie)) })
     }
@@ -32,7 +33,7 @@ impl Cgroup {
         &self.path
     }
 
-    /// Makes it. A process of ours can be born in the folder that is given back.
+    /// Creates the cgroup and returns its folder, for forking a process into it.
     pub(crate) fn make(&self) -> io::Result<File> {
         match fs::create_dir(&self.path) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
@@ -40,7 +41,7 @@ impl Cgroup {
         }
     }
 
-    /// Everybody in it, and in groups that they made in it.
+    /// Returns all processes in the cgroup and in cgroups below it.
     pub(crate) fn processes(&self) -> Vec<Pid> {
         let mut found = Vec::new();
         self.each(&mut |folder| {
@@ -50,18 +51,18 @@ impl Cgroup {
         found
     }
 
-    /// Kills everybody in it at one stroke, so that none can fork away. An old kernel cannot.
+    /// Kills all processes at once, so that none can fork away. Has no effect on an old kernel.
     pub(crate) fn kill(&self) {
         let _ = fs::write(self.path.join("cgroup.kill"), "1");
     }
 
-    /// Removes it, and those in it. One that is not empty stays.
+    /// Removes the cgroup and those below it, if they are empty.
     pub(crate) fn remove(&self) {
         for _ in 0..TRIES {
             if !self.path.exists() {
                 return;
             }
-            // From the inside out.
+            // Innermost first.
             let mut folders = Vec::new();
             self.each(&mut |folder| folders.push(folder.to_owned()));
             for folder in folders.iter().rev() {
@@ -73,7 +74,7 @@ impl Cgroup {
         }
     }
 
-    /// Every folder of the group, from the outside in.
+    /// Calls `look` for every folder of the cgroup, outermost first.
     fn each(&self, look: &mut dyn FnMut(&Path)) {
         let mut next = vec![self.path.clone()];
         while let Some(folder) = next.pop() {
@@ -85,22 +86,22 @@ impl Cgroup {
     }
 }
 
-/// Whether children have groups of their own on this machine.
+/// The answer whether children get their own cgroups on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Grouping {
-    /// They have, below this folder.
+    /// They do, below this folder.
     In(PathBuf),
-    /// They have none, and why.
+    /// They do not, for this reason.
     None(String),
 }
 
-/// Tries it out.
+/// Tests whether children can get their own cgroups.
 pub fn grouping() -> Grouping {
     let Some(group) = Cgroup::for_child(&format!("doctor {}", std::process::id())) else {
         return Grouping::None("no cgroup v2 is mounted for this process".to_owned());
     };
     let above = group.path.parent().unwrap_or(Path::new("/")).to_owned();
-    // Being born in a group needs a right to the one above as well.
+    // Forking into a cgroup needs write access to the parent cgroup as well.
     let may_enter = |folder: &Path| OpenOptions::new().write(true).open(folder.join("cgroup.procs"));
     let made = group.make().and_then(|_| may_enter(&group.path)).and_then(|_| may_enter(&above));
     group.remove();
@@ -110,10 +111,10 @@ pub fn grouping() -> Grouping {
     }
 }
 
-/// A group that a host has just made is empty for a moment.
+/// The minimum age of an empty cgroup to remove. A new one is empty for a moment.
 const YOUNG: Duration = Duration::from_secs(60);
 
-/// Removes the groups beside this process's own children that nobody is in: their host and guard were killed.
+/// Removes the empty cgroups beside this process's own children: their host and guard were killed.
 pub fn clear_dead_groups() {
     let Some(folder) = own_folder() else { return };
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -121,21 +122,21 @@ pub fn clear_dead_groups() {
         let made = entry.metadata().and_then(|meta| meta.modified());
         let is_old = made.is_ok_and(|made| made.elapsed().is_ok_and(|age| age >= YOUNG));
         let group = Cgroup { path: entry.path() };
-        // The kernel removes none that somebody is in, whatever happens between the two looks.
+        // The kernel never removes a cgroup with processes, so a race between the two checks does no harm.
         if is_ours && is_old && group.processes().is_empty() {
             group.remove();
         }
     }
 }
 
-/// The folder of the group that this process is in.
+/// Returns the folder of the cgroup of this process.
 fn own_folder() -> Option<PathBuf> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
     let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
     folder_of(&groups, &mounts)
 }
 
-/// From `0::/PATH` and `ID PARENT DEVICE ROOT MOUNT OPTIONS … - cgroup2 …`.
+/// Parses `0::/PATH` and `ID PARENT DEVICE ROOT MOUNT OPTIONS … - cgroup2 …`.
 fn folder_of(groups: &str, mounts: &str) -> Option<PathBuf> {
     let group = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
     mounts.lines().find_map(|line| {
@@ -145,7 +146,7 @@ fn folder_of(groups: &str, mounts: &str) -> Option<PathBuf> {
         if !kind.starts_with("cgroup2 ") || place.contains('\\') {
             return None;
         }
-        // A group outside of what is mounted begins with `/..`.
+        // The path of a cgroup outside the mount starts with `/..`.
         let below = Path::new(group).strip_prefix(root).ok()?;
         let is_plain = below.components().all(|part| matches!(part, std::path::Component::Normal(_)));
         is_plain.then(|| Path::new(place).join(below))

@@ -1,4 +1,4 @@
-//! A copy of this process in another group and under another name.
+//! Forks this process into a cgroup, and renames the guard in the process list.
 
 use std::fs::{self, File};
 use std::io;
@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 
 const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 
-/// Forks so that the copy is born in the group.
+/// Forks so that the child starts in the cgroup.
 #[expect(unsafe_code, reason = "no library forks into a group")]
 pub(crate) fn fork_into(group: &File) -> io::Result<i32> {
     // SAFETY: an all-zero clone_args is valid, and lives through the call. The memory is copied as by fork, and
@@ -28,12 +28,12 @@ pub(crate) fn fork_into(group: &File) -> io::Result<i32> {
 const HOST: &[u8] = b"\0host\0";
 const GUARD: &[u8] = b"keep";
 
-/// Shows itself as `windlass keep DIR` in the list of processes.
+/// Changes the command line of this process to `windlass keep DIR` in the process list.
 pub(crate) fn show_as_guard() -> io::Result<()> {
     let stat = fs::read_to_string("/proc/self/stat")?;
     let line = fs::read("/proc/self/cmdline")?;
     let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
-    // The 48th field is where the arguments begin; the third is the first behind the name.
+    // The 48th field is the address of the arguments. `fields` starts at the third field, after the name.
     let start: Option<u64> = fields.split_ascii_whitespace().nth(45).and_then(|field| field.parse().ok());
     let word = line.windows(HOST.len()).position(|window| window == HOST);
     match start.zip(word) {

@@ -1,7 +1,7 @@
-//! The operating system: everything in this crate that only Linux offers.
+//! Everything in this crate that only Linux offers.
 //!
-//! The rest of the crate asks here in words that any Unix has; `ARCHITECTURE.md` says what another system
-//! would answer with. `hook` starts thousands of times a day: what it asks is inlined.
+//! The interface uses concepts that every Unix has; `ARCHITECTURE.md` says what another system would use.
+//! `hook` starts thousands of times a day, so its functions are inlined.
 
 mod cgroup;
 mod child;

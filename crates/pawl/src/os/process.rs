@@ -1,4 +1,4 @@
-//! What this process asks for itself.
+//! Settings and resources of this process.
 
 use std::fs::File;
 use std::io;
@@ -11,14 +11,14 @@ pub(crate) fn adopt_orphans() -> io::Result<()> {
     Ok(set_child_subreaper(Some(getpid()))?)
 }
 
-/// Makes a file that is only in memory.
+/// Creates a file that exists only in memory.
 pub(crate) fn memory_file(name: &str) -> io::Result<File> {
     Ok(File::from(memfd_create(name, MemfdFlags::CLOEXEC)?))
 }
 
-/// Lets go of what the engine was started with beyond the standard streams: whoever reads from a
-/// pipe that Windlass inherited would otherwise wait for the host and its child as well.
-#[expect(unsafe_code, reason = "closing descriptors that nobody in this process knows of")]
+/// Closes inherited descriptors beyond the standard streams. Otherwise a reader of a pipe that Windlass
+/// inherited would wait for the host and its child as well.
+#[expect(unsafe_code, reason = "closes descriptors that no code in this process owns")]
 pub(crate) fn close_inherited() {
     // SAFETY: called first thing in the program, so no descriptor above the standard streams
     // belongs to anybody here. An old kernel refuses, which loses nothing but the tidiness.

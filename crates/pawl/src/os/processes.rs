@@ -1,4 +1,4 @@
-//! Who is there, and a signal to a process and nobody else. Answers come from `/proc`.
+//! Lists processes and signals exactly one of them. Reads `/proc`.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -6,22 +6,22 @@ use std::os::fd::OwnedFd;
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-/// Beyond what the kernel lets a program start with.
+/// More than the kernel allows for the environment of a new program.
 const LARGEST_ENVIRON: u64 = 8 << 20;
 
-/// Holds a process: its id cannot be given to another as long as the descriptor is open, which is readable once the
-/// process has ended.
+/// Opens a descriptor for a process. While it is open, the kernel gives the process id to no other process.
+/// It becomes readable when the process ends.
 pub(crate) fn pin(pid: Pid) -> io::Result<OwnedFd> {
     Ok(pidfd_open(pid, PidfdFlags::empty())?)
 }
 
-/// Lists all processes that can be seen.
+/// Lists all visible processes.
 pub(crate) fn processes() -> io::Result<impl Iterator<Item = Process>> {
     let names = fs::read_dir("/proc")?.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
     Ok(names.filter_map(Pid::from_raw).filter_map(Process::read))
 }
 
-/// A process as it was seen. Its start time tells it from another that got its id later.
+/// A snapshot of a process. The start time distinguishes it from a later process with the same id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Process {
     pub(crate) pid: Pid,
@@ -36,7 +36,7 @@ impl Process {
         Some(Process { pid, parent, start })
     }
 
-    /// Signals it and nobody else: the descriptor is opened first, then it is looked at again.
+    /// Signals this process and no other: opens the descriptor first, then checks the start time again.
     pub(crate) fn signal(&self, signal: Signal) {
         let Ok(descriptor) = pin(self.pid) else { return };
         if Process::read(self.pid).is_some_and(|now| now.start == self.start) {
@@ -49,13 +49,13 @@ impl Process {
         let Ok(file) = File::open(format!("/proc/{}/environ", self.pid.as_raw_nonzero())) else {
             return false;
         };
-        // Another user's cannot be read, nor that of one that just ended.
+        // Fails for a process of another user, or one that just ended.
         let _ = file.take(LARGEST_ENVIRON).read_to_end(&mut environ);
         environ.split(|byte| *byte == 0).any(|variable| variable == entry)
     }
 }
 
-/// Parent and start time, from `PID (NAME) STATE PARENT …`. The name may hold anything, brackets too.
+/// Parses parent and start time from `PID (NAME) STATE PARENT …`. The name may contain brackets.
 fn parse_stat(text: &[u8]) -> Option<(i32, u64)> {
     let end_of_name = text.iter().rposition(|byte| *byte == b')')?;
     let rest = std::str::from_utf8(text.get(end_of_name + 1..)?).ok()?;

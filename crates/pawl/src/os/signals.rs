@@ -1,8 +1,8 @@
-//! The host's signals, as something to wait for.
+//! Turns the host's signals into events to wait for.
 //!
-//! All that concern it are blocked and read from a signalfd, so none is lost between two looks.
-//! SIGHUP, SIGINT and SIGQUIT are read to no effect. All keep their default disposition, and the
-//! mask is emptied again in a new child ([`unblock_all`]): the child inherits nothing.
+//! The host blocks its signals and reads them from a signalfd, so that none is lost between two waits. It
+//! ignores SIGHUP, SIGINT and SIGQUIT. All signals keep their default disposition, and a new child empties
+//! its mask ([`unblock_all`]): the child inherits nothing.
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -13,30 +13,29 @@ use rustix::io::Errno;
 
 const BLOCKED: [libc::c_int; 5] = [libc::SIGTERM, libc::SIGCHLD, libc::SIGHUP, libc::SIGINT, libc::SIGQUIT];
 
-/// What ended a wait.
+/// The event that ended a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wake {
-    /// Somebody asked the host to end its child.
+    /// A request to end the child.
     Terminate,
-    /// A child ended, or nothing of interest happened: look again.
+    /// A child may have ended: check again.
     Look,
-    /// The time is over.
     Timeout,
 }
 
-/// The signals of this process, from now on held back for [`Signals::wait`].
+/// The signals of this process, blocked for [`Signals::wait`].
 pub(crate) struct Signals {
     fd: OwnedFd,
 }
 
 impl Signals {
-    /// Takes them over, also from a parent that had them ignored (`nohup`): an ignored SIGCHLD
-    /// would make the kernel throw the child's status away.
+    /// Takes over the signals, even if the parent ignored them (`nohup`): with SIGCHLD ignored, the kernel
+    /// would discard the child's status.
     pub(crate) fn take_over() -> io::Result<Signals> {
         Ok(Signals { fd: block_and_open()? })
     }
 
-    /// Waits for the next signal, at most this long.
+    /// Waits for the next signal, at most for `limit`.
     pub(crate) fn wait(&self, limit: Option<Duration>) -> io::Result<Wake> {
         let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
         let mut fds = [PollFd::new(&self.fd, PollFlags::IN)];
@@ -51,7 +50,7 @@ impl Signals {
     fn read(&self) -> io::Result<Wake> {
         let mut siginfo = [0; size_of::<libc::signalfd_siginfo>()];
         rustix::io::read(&self.fd, &mut siginfo)?;
-        // Its first field is the signal's number.
+        // The first field is the signal's number.
         let number = siginfo.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes));
         Ok(if number == Some(libc::SIGTERM as u32) { Wake::Terminate } else { Wake::Look })
     }
@@ -81,8 +80,7 @@ fn block_and_open() -> io::Result<OwnedFd> {
     }
 }
 
-/// Empties the mask. Called in the child before it becomes another program, so it may only make
-/// system calls.
+/// Empties the mask. Runs in the child before it executes another program, so it may only make system calls.
 #[expect(unsafe_code, reason = "the kernel's signal masks have no safe interface in rustix")]
 pub(crate) fn unblock_all() -> io::Result<()> {
     // SAFETY: an all-zero sigset_t is valid, and the pointer to it lives through the calls.

@@ -1,10 +1,10 @@
-//! The command line of the real CLI, as far as a rehearsal cares.
+//! Parses the command line of the real CLI, as far as the sim uses it.
 //!
-//! Unknown flags are tolerated: what a driver passes on must not end a rehearsal.
+//! Ignores unknown flags: a flag that a driver passes on must not end the sim.
 
 use super::plain::Wire;
 
-/// What was asked for.
+/// The parsed command line.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct SimFlags {
     /// A file, or JSON itself.
@@ -18,19 +18,19 @@ pub(super) struct SimFlags {
     pub(super) plugin_dirs: Vec<String>,
     /// The JSON Schema of the answer.
     pub(super) json_schema: Option<String>,
-    /// The file of what is added to the system prompt.
+    /// A file with an addition to the system prompt.
     pub(super) system_file: Option<String>,
-    /// Report hook calls in the stream.
+    /// Reports hook calls in the stream.
     pub(super) hook_events: bool,
-    /// No hooks at all.
+    /// Disables all hooks.
     pub(super) bare: bool,
-    /// The format that is spoken.
+    /// The output format.
     pub(super) wire: Wire,
-    /// The prompt, when it is an argument.
+    /// The prompt, if it is an argument.
     pub(super) prompt: Option<String>,
 }
 
-/// Flags that take the next argument whatever it looks like.
+/// Flags that take the next argument, even if it looks like a flag.
 const ONE: &[&str] = &[
     "--output-format",
     "--input-format",
@@ -53,8 +53,7 @@ const ONE: &[&str] = &[
     "--plugin-dir",
 ];
 
-/// Flags that stand alone. Any other flag takes the next argument as its value, unless that
-/// is a flag too.
+/// Flags without a value. Any other flag takes the next argument as its value, unless that is a flag too.
 const ALONE: &[&str] = &[
     "-p",
     "--print",
@@ -88,7 +87,7 @@ const MANY: &[&str] = &[
     "--betas",
 ];
 
-/// Reads the arguments after `sim`.
+/// Parses the arguments after `sim`.
 pub(super) fn parse(args: &[String]) -> SimFlags {
     let mut flags = SimFlags::default();
     let mut rest = args.iter().map(String::as_str).peekable();

@@ -1,7 +1,7 @@
-//! Subagents: one in the foreground, and one that still runs when the agent wants to stop.
+//! Plays subagents: one in the foreground, or one that still runs when the agent wants to stop.
 //!
-//! A background subagent splits a turn: the agent stops while it runs, is told of its end by a
-//! prompt nobody typed, and the stream has two results.
+//! A background subagent splits a turn: the agent stops while the subagent runs, a prompt that no person
+//! typed reports its end, and the stream has two results.
 
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ impl Subagent {
         Subagent { id: format!("a{tail}"), run: format!("0{}", short_id()) }
     }
 
-    /// As the Stop hook is told of it.
+    /// Returns the entry for the payload of the Stop hook.
     fn task(&self) -> Value {
         json!({
             "id": self.id, "type": "subagent", "status": "running", "description": DESCRIPTION, "agent_type": KIND,
@@ -56,7 +56,7 @@ impl Player<'_> {
         })
     }
 
-    /// Wants to stop while a subagent runs, and goes on when it has ended.
+    /// Asks to stop while a subagent runs, and continues when the subagent has ended.
     pub(super) fn stop_in_background(&mut self) -> Result<(), PlayCut> {
         let agent = Subagent::new();
         let input = json!({"description": DESCRIPTION, "prompt": PROMPT, "subagent_type": KIND});
@@ -103,7 +103,7 @@ impl Player<'_> {
         self.fire("SubagentStart", KIND, extra).map(drop)
     }
 
-    /// The subagent wants to stop, as often as its hook does not let it.
+    /// Ends the subagent. Asks again each time its hook blocks the stop.
     fn end_subagent(&mut self, agent: &Subagent, background_tasks: &Value) -> Result<(), PlayCut> {
         for blocks in 0..=DEFAULT_BLOCK_CAP {
             let extra = json!({

@@ -1,4 +1,4 @@
-//! Calling hooks: what they are told, whether they are called at all, and reporting it.
+//! Calls hooks: builds their payload, decides whether to call them, and reports the calls.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::play::{PlayCut, Player};
 use super::stream::new_uuid;
 
 impl<'a> Player<'a> {
-    /// Calls the hooks of an event; what they say together.
+    /// Calls the hooks of an event and returns their combined answer.
     pub(super) fn fire(&mut self, event: &str, subject: &str, extra: Value) -> Result<HookMeaning, PlayCut> {
         self.fire_within(event, subject, extra, None)
     }
@@ -53,7 +53,7 @@ impl<'a> Player<'a> {
         Ok(self.stream.event(response)?)
     }
 
-    /// What every hook is told, and what only this one is.
+    /// Builds the payload of a hook: the common fields, and `extra`.
     pub(super) fn payload(&self, event: &str, extra: Value) -> Value {
         let mut payload = json!({
             "session_id": self.words.session, "transcript_path": self.transcript,
@@ -74,7 +74,8 @@ impl<'a> Player<'a> {
         payload
     }
 
-    /// Without the flag everything may run: a script is its author's own.
+    /// Returns the permission mode. Without the flag every tool may run, because the author of the script
+    /// chose them.
     pub(super) fn permission_mode(&self) -> &'a str {
         self.flags.permission_mode.as_deref().unwrap_or("bypassPermissions")
     }

@@ -1,6 +1,6 @@
-//! `windlass sim --check FILE`: says whether a script can be played.
+//! `windlass sim --check FILE`: checks that a script can be played.
 //!
-//! Fields nobody knows are named, though playing tolerates them.
+//! Reports unknown fields, which playing ignores.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -12,12 +12,12 @@ use super::script::{self, ScriptError, ScriptTurn, SimScript};
 const SCRIPT_FIELDS: &[&str] = &["name", "turns", "nodes", "default", "delay_ms"];
 const TURN_FIELDS: &[&str] = &["steps", "result", "usage", "cost_usd", "attempts"];
 
-/// Checks one file; returns the exit code.
+/// Checks one file and returns the exit code.
 pub(super) fn check(path: &Path, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     match read(path) {
         Ok((script, unknown)) => {
             for field in unknown {
-                writeln!(err, "warning: {}: nobody knows the field `{field}`", path.display())?;
+                writeln!(err, "warning: {}: unknown field `{field}`", path.display())?;
             }
             let name = script.name.as_deref().unwrap_or("unnamed");
             let steps: usize = script

@@ -1,14 +1,13 @@
-//! What each event looks like, key by key as the real CLI writes it.
+//! Builds the events, key by key as the real CLI writes them.
 //!
-//! Pure. Session, time and ids of an event are put in by `stream`; `testdata` holds recorded
-//! events the shapes are compared with.
+//! Pure. `stream` adds session, time and ids. Tests compare the events with recorded ones in `testdata`.
 
 use serde_json::{Map, Value, json};
 
 use super::script::ScriptUsage;
 use super::stream::UsageTally;
 
-/// The version whose format is spoken.
+/// The version of the CLI whose format this module writes.
 pub(super) const CLI_VERSION: &str = "2.1.325";
 
 const TOOLS: [&str; 13] = [
@@ -27,28 +26,28 @@ const TOOLS: [&str; 13] = [
     "Write",
 ];
 
-/// The tool by which an answer is given that is held to a schema.
+/// The tool for a structured answer.
 pub(super) const ANSWERING: &str = "StructuredOutput";
 
-/// What a session is told about itself.
+/// The fields of the first event of a session.
 pub(super) struct SessionOpening<'a> {
     pub(super) cwd: &'a str,
     pub(super) model: &'a str,
     pub(super) permission_mode: &'a str,
     pub(super) mcp_servers: Vec<String>,
     pub(super) plugin_dirs: &'a [String],
-    /// The answer is held to a schema.
+    /// The session must give a structured answer.
     pub(super) gives_answer: bool,
 }
 
-/// Puts one more field into an event.
+/// Adds a field to an event.
 pub(super) fn put(event: &mut Value, key: &str, value: Value) {
     if let Value::Object(fields) = event {
         fields.insert(key.to_owned(), value);
     }
 }
 
-/// `system/init`.
+/// Builds `system/init`.
 pub(super) fn init(opening: &SessionOpening<'_>) -> Value {
     let servers: Vec<Value> =
         opening.mcp_servers.iter().map(|name| json!({"name": name, "status": "connected"})).collect();
@@ -73,7 +72,7 @@ fn plugin(dir: &str) -> Value {
     json!({"name": name, "path": dir, "source": format!("{name}@inline")})
 }
 
-/// One block of an assistant message. The output tokens are those of the message's start.
+/// Builds one block of an assistant message. The output tokens are those at the start of the message.
 pub(super) fn assistant(message_id: &str, model: &str, usage: ScriptUsage, block: Value) -> Value {
     json!({
         "type": "assistant",
@@ -91,7 +90,7 @@ pub(super) fn assistant(message_id: &str, model: &str, usage: ScriptUsage, block
     })
 }
 
-/// The message the CLI makes up when the service refuses.
+/// Builds the message that the CLI writes when the service refuses.
 pub(super) fn api_error_message(message_id: &str, failure: &Failure) -> Value {
     let usage = json!({
         "output_tokens_details": null, "input_tokens": 0, "output_tokens": 0, "cache_creation_input_tokens": 0,
@@ -111,14 +110,14 @@ pub(super) fn api_error_message(message_id: &str, failure: &Failure) -> Value {
     })
 }
 
-/// How the model's service refused.
+/// A refusal of the model's service.
 pub(super) struct Failure {
     pub(super) status: u16,
     pub(super) text: String,
 }
 
 impl Failure {
-    /// The type in the service's answer.
+    /// Returns the error type in the service's answer.
     pub(super) fn kind(&self) -> &'static str {
         match self.status {
             400 => "invalid_request_error",
@@ -132,7 +131,7 @@ impl Failure {
         }
     }
 
-    /// The CLI's own word for it.
+    /// Returns the CLI's word for the error.
     pub(super) fn word(&self) -> &'static str {
         match self.status {
             401 | 403 => "authentication_failed",
@@ -144,7 +143,7 @@ impl Failure {
     }
 }
 
-/// `system/api_retry`.
+/// Builds `system/api_retry`.
 pub(super) fn api_retry(failure: &Failure) -> Value {
     json!({
         "type": "system", "subtype": "api_retry", "attempt": 1, "max_retries": 10, "retry_delay_ms": 600,
@@ -152,7 +151,7 @@ pub(super) fn api_retry(failure: &Failure) -> Value {
     })
 }
 
-/// `rate_limit_event`, with the end of the limit in seconds where it is known.
+/// Builds `rate_limit_event`, with the end of the limit in seconds if it is known.
 pub(super) fn rate_limit(resets_at: Option<i64>) -> Value {
     let mut info = json!({
         "status": "rejected", "rateLimitType": "five_hour", "overageStatus": "rejected",
@@ -164,7 +163,7 @@ pub(super) fn rate_limit(resets_at: Option<i64>) -> Value {
     json!({"type": "rate_limit_event", "rate_limit_info": info})
 }
 
-/// How a tool call went, as the model and as programs are told.
+/// The result of a tool call, for the model and for programs.
 pub(super) struct ToolResult {
     /// A text, or blocks of text.
     pub(super) content: Value,
@@ -173,7 +172,7 @@ pub(super) struct ToolResult {
     pub(super) meta: Option<Value>,
 }
 
-/// `user` with a tool's result.
+/// Builds a `user` event with a tool's result.
 pub(super) fn tool_result(id: &str, result: &ToolResult) -> Value {
     let mut event = json!({
         "type": "user",
@@ -190,20 +189,20 @@ pub(super) fn tool_result(id: &str, result: &ToolResult) -> Value {
     event
 }
 
-/// `user` with plain text.
+/// Builds a `user` event with plain text.
 pub(super) fn user_text(text: &str) -> Value {
     let content = json!([{"type": "text", "text": text}]);
     json!({"type": "user", "message": {"role": "user", "content": content}, "parent_tool_use_id": null})
 }
 
-/// `user` made by the CLI: why the agent may not stop.
+/// Builds the `user` event that tells the agent why it may not stop.
 pub(super) fn feedback(reason: &str) -> Value {
     let mut event = user_text(&format!("Stop hook feedback:\n{reason}"));
     put(&mut event, "isSynthetic", json!(true));
     event
 }
 
-/// `system/notification` after the first block.
+/// Builds the `system/notification` after the first block.
 pub(super) fn stop_blocked() -> Value {
     json!({
         "type": "system", "subtype": "notification", "key": "stop-hook-error",
@@ -211,7 +210,7 @@ pub(super) fn stop_blocked() -> Value {
     })
 }
 
-/// The two warnings when the CLI no longer lets its Stop hook block.
+/// Builds the two warnings that the Stop hook has blocked too often.
 pub(super) fn cap_reached(blocks: u32) -> [Value; 2] {
     let text = format!(
         "A hook blocked the turn from ending {blocks} consecutive times — overriding and ending turn. For \
@@ -228,16 +227,16 @@ pub(super) fn cap_reached(blocks: u32) -> [Value; 2] {
     ]
 }
 
-/// What a result says beyond counts.
+/// The outcome fields of a result.
 pub(super) struct ResultVerdict {
     pub(super) terminal_reason: &'static str,
     pub(super) stop_reason: &'static str,
-    /// The last words, or what went wrong inside.
+    /// The last message, or the internal errors.
     pub(super) outcome: Result<String, Vec<String>>,
     pub(super) failure: Option<Failure>,
 }
 
-/// What a result counts.
+/// The counts of a result.
 pub(super) struct ResultCounts<'a> {
     pub(super) since: UsageTally,
     pub(super) elapsed_ms: u64,
@@ -246,7 +245,7 @@ pub(super) struct ResultCounts<'a> {
     pub(super) subagents: u32,
 }
 
-/// `result`.
+/// Builds `result`.
 pub(super) fn result(verdict: &ResultVerdict, counts: &ResultCounts<'_>) -> Value {
     let mut event = json!({
         "type": "result", "duration_ms": counts.elapsed_ms, "duration_api_ms": counts.elapsed_ms,
@@ -309,7 +308,7 @@ fn model_usage(model: &str, tally: UsageTally) -> Value {
     Value::Object(Map::from_iter([(model.to_owned(), entry)]))
 }
 
-/// Puts in what the whole session used, as known when results are written: at its end.
+/// Adds the usage of the whole session, which is known only at its end.
 pub(super) fn put_totals(result: &mut Value, model: &str, total: UsageTally) {
     put(result, "total_cost_usd", json!(total.cost_usd));
     put(result, "modelUsage", model_usage(model, total));

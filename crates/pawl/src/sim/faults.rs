@@ -1,4 +1,4 @@
-//! Steps that go wrong: a session that hangs, dies, babbles or is refused by the service.
+//! Plays faults: a session that hangs, dies, writes garbage or is refused by the service.
 
 use std::time::Duration;
 
@@ -11,12 +11,12 @@ use super::script::{ApiError, CrashStep, Garbage, Grandchild, Hang, RateLimitSte
 use super::signals;
 use super::stream::{new_uuid, now_ms};
 
-/// How often a file is looked for.
+/// The interval for checking that a file exists.
 const LOOK: Duration = Duration::from_millis(10);
 const LONG: Duration = Duration::from_secs(3600);
 
 impl Player<'_> {
-    /// Plays a step that is no deed of the agent.
+    /// Plays a fault step.
     pub(super) fn go_wrong(&mut self, step: &ScriptStep) -> Result<(), PlayCut> {
         match step {
             ScriptStep::Hang(Hang::Plain(false)) => Ok(()),
@@ -84,7 +84,7 @@ impl Player<'_> {
 
     fn meet_limit(&mut self, limit: &RateLimitStep) -> Result<(), PlayCut> {
         let resets_ms = limit.resets_at_ms.or(limit.resets_in_ms.map(|ms| now_ms().saturating_add(ms)));
-        // Whole seconds, rounded up: a limit is not over before it is.
+        // Whole seconds, rounded up, so that the limit never ends early.
         let resets_at = resets_ms.map(|ms| ms.div_euclid(1000) + i64::from(ms.rem_euclid(1000) > 0));
         self.stream.event(events::rate_limit(resets_at))?;
         self.fail(Failure { status: 429, text: "You've hit your limit".to_owned() })
@@ -99,7 +99,7 @@ impl Player<'_> {
         self.fail(failure)
     }
 
-    /// The service's refusal ends the session; its Stop hook is not asked.
+    /// Ends the session with the service's refusal. The Stop hook is not called.
     fn fail(&mut self, failure: Failure) -> Result<(), PlayCut> {
         let event = events::api_error_message(&new_uuid(), &failure);
         self.stream.synthetic(event)?;

@@ -1,8 +1,7 @@
-//! The hooks a session was given: which are due, running them, and what their answers mean.
+//! The hooks of a session: selects and runs them, and interprets their answers.
 //!
-//! As measured on the real CLI: exit code 2 blocks or denies, JSON on standard output
-//! decides, and anything else (another exit code, garbage, a timeout, no such program) is as if
-//! nothing had been said.
+//! As measured on the real CLI: exit code 2 blocks or denies, and JSON on standard output decides. Anything
+//! else (another exit code, garbage, a timeout, a missing program) counts as no answer.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -16,7 +15,7 @@ use super::process::{self, Environment, ProgramEnd, SimProgram, Stderr};
 use super::signals::StopRequest;
 
 const LIMIT: Duration = Duration::from_secs(600);
-/// A session that ends does not wait long.
+/// The time limit of hooks at the end of a session.
 const END_LIMIT: Duration = Duration::from_millis(1500);
 
 #[derive(Debug, Default, Deserialize)]
@@ -39,7 +38,7 @@ struct HookEntry {
     kind: String,
     #[serde(default)]
     command: String,
-    /// With arguments the command is a program; without, a shell's text.
+    /// With arguments, the command is a program. Without, it is shell code.
     #[serde(default)]
     args: Option<Vec<String>>,
     #[serde(default)]
@@ -51,12 +50,12 @@ struct HookEntry {
 /// The hooks of one session.
 #[derive(Debug, Default)]
 pub(super) struct Hooks {
-    /// The format that is spoken.
+    /// The format of payloads and answers.
     pub(super) wire: Wire,
     groups: Vec<(String, HookGroup)>,
 }
 
-/// What one hook said.
+/// The output of one hook.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct HookOutput {
     pub(super) exit_code: Option<i32>,
@@ -65,17 +64,17 @@ pub(super) struct HookOutput {
     pub(super) answer: HookMeaning,
 }
 
-/// What a hook's output means.
+/// The meaning of a hook's output.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct HookMeaning {
     pub(super) decision: Option<HookDecision>,
     pub(super) reason: String,
     pub(super) updated_input: Option<Value>,
-    /// `continue: false`: the loop ends after this.
+    /// `continue: false`: the session ends after this.
     pub(super) halt: bool,
 }
 
-/// A hook's word on a tool or a stop, the strongest last.
+/// A hook's decision about a tool or a stop, in order of strength.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum HookDecision {
     Allow,
@@ -121,7 +120,7 @@ impl Hooks {
         Ok(())
     }
 
-    /// Calls every hook of this event whose matcher fits the subject.
+    /// Calls every hook of this event whose matcher matches the subject.
     pub(super) fn call(
         &self,
         event: &str,
@@ -144,11 +143,11 @@ impl Hooks {
     }
 }
 
-/// Where hooks run.
+/// The environment in which hooks run.
 pub(super) struct HookRoom<'a> {
     pub(super) env: &'a Environment,
     pub(super) cwd: &'a Path,
-    /// Hooks may not take longer than this, whatever they were promised.
+    /// The upper limit for all hooks, regardless of their own timeouts.
     pub(super) limit: Option<Duration>,
 }
 
@@ -204,7 +203,7 @@ impl HookOutput {
         }
     }
 
-    /// The CLI's word for how the call went.
+    /// Returns the CLI's word for the outcome of the call.
     pub(super) fn outcome(&self) -> &'static str {
         match self.exit_code {
             Some(0) => "success",
@@ -214,7 +213,7 @@ impl HookOutput {
     }
 }
 
-/// `""` and `*` fit everything, `A|B` either, `mcp__x__.*` any end.
+/// Matches a subject: `""` and `*` match everything, `A|B` either, `mcp__x__.*` any suffix.
 fn fits(matcher: &str, subject: &str) -> bool {
     matches!(matcher, "" | "*") || matcher.split('|').any(|one| fits_one(one.trim(), subject))
 }
@@ -245,7 +244,7 @@ fn read_answer(event: &str, said: &Value) -> HookMeaning {
     let halt = said.get("continue") == Some(&Value::Bool(false));
     let special =
         said.get("hookSpecificOutput").filter(|output| output.get("hookEventName") == Some(&event.into()));
-    // PermissionRequest has its decision one floor deeper.
+    // PermissionRequest has its decision one level deeper.
     let inner = special.and_then(|output| output.get("decision")).filter(|decision| decision.is_object());
     let word = text(special.and_then(|output| output.get("permissionDecision")))
         .or_else(|| text(inner.and_then(|decision| decision.get("behavior"))))
@@ -275,7 +274,7 @@ fn decision_named(word: &str) -> Option<HookDecision> {
     })
 }
 
-/// What several hooks say together: the strongest decision, and whoever changed the input last.
+/// Combines the answers of several hooks: the strongest decision, and the last changed input.
 pub(super) fn together(said: &[HookOutput]) -> HookMeaning {
     let mut all = HookMeaning::default();
     for one in said.iter().map(|said| &said.answer) {

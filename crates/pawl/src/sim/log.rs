@@ -1,6 +1,6 @@
-//! The request log: what the model was asked, turn by turn, across all processes of a rehearsal.
+//! The request log: every request to the model, turn by turn, from all processes of a rehearsal.
 //!
-//! It is also the memory of which sessions there were.
+//! It also tells which sessions exist.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
@@ -9,21 +9,21 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// One line: one turn asked of the model.
+/// One line of the log: one turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ModelRequest {
-    /// The node it belongs to, where one is known.
+    /// The node, if it is known.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(super) node: String,
     pub(super) iteration: u32,
     pub(super) attempt: u32,
     pub(super) session: String,
     pub(super) resumed: bool,
-    /// Within this process, from 1.
+    /// The turn within this process, from 1.
     pub(super) turn: u32,
-    /// Byte for byte.
+    /// The prompt, byte for byte.
     pub(super) prompt: String,
-    /// What was added to the system prompt.
+    /// The addition to the system prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) system: Option<String>,
 }
@@ -45,7 +45,7 @@ impl RequestLog {
         OpenOptions::new().append(true).create(true).mode(0o600).open(path)?.write_all(&line)
     }
 
-    /// The prompts this session had so far, the latest first.
+    /// Returns the prompts of a session so far, the latest first.
     pub(super) fn prompts(&self, session: &str) -> Vec<String> {
         let Some(file) = self.0.as_ref().and_then(|path| File::open(path).ok()) else { return Vec::new() };
         let lines = BufReader::new(file).split(b'\n').map_while(Result::ok);

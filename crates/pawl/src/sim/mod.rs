@@ -1,9 +1,9 @@
 //! `windlass sim`: plays a script in the wire format of Claude Code.
 //!
-//! Started like the real CLI, it asks the configured hooks, uses tools, writes the stream of events
-//! and fails on demand, so that workflows can be rehearsed without a model. What a script may
-//! say is told in `docs/sim.md`. It knows nothing of runs or engines: everything it needs comes
-//! with its arguments, its environment and the script.
+//! Started like the real CLI, it calls the configured hooks, uses tools, writes the stream of events and
+//! fails on demand. So workflows can be rehearsed without a model. `docs/sim.md` describes the scripts. The
+//! sim knows nothing of runs or engines: it gets everything from its arguments, its environment and the
+//! script.
 
 mod args;
 mod background;
@@ -46,19 +46,19 @@ use self::start::ProcessInputs;
 /// The script of `windlass demo`.
 pub const DEMO_SCRIPT: &str = include_str!("../../../../examples/sim/demo.json");
 
-/// Runs the program; `args` are those behind `sim`.
+/// Runs the program with the arguments after `sim`.
 pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
     ExitCode::from(run(args.map(|arg| arg.to_string_lossy().into_owned()).collect()))
 }
 
-/// The exit code, unless the script wants a signal to end the process.
+/// Returns the exit code, unless the script ends the process with a signal.
 fn run(args: Vec<String>) -> u8 {
     match open(args) {
         Ok(PlayEnding::Exit(code)) => code,
         Ok(PlayEnding::Signal(signal)) => {
             signals::forget(signal);
             let _ = rustix::process::kill_process(rustix::process::getpid(), signal);
-            // It may arrive at another thread, a moment later.
+            // The signal may arrive at another thread, a moment later.
             std::thread::sleep(Duration::from_secs(5));
             u8::try_from(128 + signal.as_raw()).unwrap_or(u8::MAX)
         }
@@ -67,7 +67,7 @@ fn run(args: Vec<String>) -> u8 {
 }
 
 fn open(args: Vec<String>) -> io::Result<PlayEnding> {
-    // Straight to the descriptors: every line is one write.
+    // Unbuffered, so that every line is one write.
     let mut out = File::from(io::stdout().as_fd().try_clone_to_owned()?);
     let mut err = File::from(io::stderr().as_fd().try_clone_to_owned()?);
     if let [flag, file] = args.as_slice()

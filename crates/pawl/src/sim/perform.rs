@@ -1,7 +1,7 @@
-//! What tools do to the world, and what the model is told of it.
+//! Carries out tools and builds their results.
 //!
-//! Tools act on their input as the hooks left it. The script is its author's own: paths and
-//! commands are not questioned here.
+//! Tools use their input as the hooks left it. Paths and commands are not checked here, because the author of
+//! the script chose them.
 
 use std::ffi::OsString;
 use std::fs;
@@ -14,13 +14,13 @@ use serde_json::{Value, json};
 use super::play::{PlayCut, Player};
 use super::process::{self, ProgramEnd, SimProgram, Stderr};
 
-/// What a shell command may take.
+/// The time limit of a shell command.
 const SHELL_LIMIT: Duration = Duration::from_secs(600);
-/// What of its output the model sees.
+/// The limit of output that the model sees, in characters.
 const SHOWN: usize = 30_000;
 const FRESH: &str = "(file state is current in your context — no need to Read it back)";
 
-/// How a deed went.
+/// The result of a tool.
 pub(super) struct StepResult {
     pub(super) content: Value,
     pub(super) is_error: bool,
@@ -28,12 +28,12 @@ pub(super) struct StepResult {
 }
 
 impl StepResult {
-    /// A deed that only says something.
+    /// Makes a result with only a text.
     pub(super) fn text(text: &str) -> StepResult {
         StepResult { content: json!(text), is_error: false, structured: json!(text) }
     }
 
-    /// A deed that went wrong.
+    /// Makes the result of a failed tool.
     pub(super) fn failed(text: &str) -> StepResult {
         StepResult { content: json!(text), is_error: true, structured: json!(format!("Error: {text}")) }
     }
@@ -43,7 +43,7 @@ fn field<'v>(input: &'v Value, name: &str) -> &'v str {
     input.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Makes a file, or replaces what is in it.
+/// Creates a file or replaces its content.
 pub(super) fn write(input: &Value) -> StepResult {
     let (path, content) = (field(input, "file_path"), field(input, "content"));
     let before = fs::read_to_string(path).ok();
@@ -92,7 +92,7 @@ fn edited(path: &str, old: &str, new: &str, before: &str) -> StepResult {
     StepResult { content: json!(updated(path)), is_error: false, structured }
 }
 
-/// The edit that an addition at the end is: the last line, and the last line with more.
+/// Builds an edit that appends to a file: it replaces the last line with the last line and more.
 pub(super) fn append_input(path: &Path, content: &str) -> Value {
     let before = fs::read_to_string(path).unwrap_or_default();
     let last = before.split_inclusive('\n').next_back().unwrap_or_default();
@@ -101,7 +101,7 @@ pub(super) fn append_input(path: &Path, content: &str) -> Value {
     })
 }
 
-/// Adds to the end of a file, as it is; a missing file is made.
+/// Appends to a file as is. Creates a missing file.
 pub(super) fn append(input: &Value, content: &str) -> StepResult {
     let path = field(input, "file_path");
     let before = fs::read_to_string(path).unwrap_or_default();
@@ -112,7 +112,7 @@ pub(super) fn append(input: &Value, content: &str) -> StepResult {
     }
 }
 
-/// The text so that it stands on lines of its own at the end of the file.
+/// Adds line breaks, so that the text gets its own lines at the end of the file.
 pub(super) fn on_own_line(path: &Path, text: &str) -> String {
     let before = fs::read(path).unwrap_or_default();
     let lead = if before.is_empty() || before.ends_with(b"\n") { "" } else { "\n" };
@@ -120,7 +120,7 @@ pub(super) fn on_own_line(path: &Path, text: &str) -> String {
     format!("{lead}{text}{tail}")
 }
 
-/// What a person answered, from the input as the hooks left it: for the model, and as a word.
+/// Reads a person's answer from the input as the hooks left it. Returns the tool result and the plain answer.
 pub(super) fn answered(input: &Value, question: &str) -> (StepResult, String) {
     let answers = input.get("answers").and_then(Value::as_object);
     let Some(answers) = answers.filter(|answers| !answers.is_empty()) else {
@@ -170,7 +170,7 @@ impl Player<'_> {
     }
 }
 
-/// A rehearsal commits under its own name: the machine may have none set.
+/// The sim commits under its own name, because the machine may have none set.
 const GIT_IDENTITY: [(&str, &str); 4] = [
     ("GIT_AUTHOR_NAME", "Windlass sim"),
     ("GIT_AUTHOR_EMAIL", "sim@windlass.invalid"),

@@ -1,7 +1,8 @@
-//! The neutral format: the same play in fewer words, none of them an agent CLI's.
+//! The neutral wire format, which follows no particular agent CLI.
 //!
-//! `--plain FILE` names a start file, and lines, hook calls and answers take the form that `docs/sim.md` tells.
-//! Everything is played as Claude Code would; only what crosses the edge of the process is put into other words.
+//! `--plain FILE` names a start file, and `docs/sim.md` describes the format of lines, hook calls and
+//! answers. The sim plays as Claude Code would; this module translates only the input and output of the
+//! process.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -11,17 +12,17 @@ use windlass_core::registry::tools;
 use super::args::SimFlags;
 use super::hooks::{HookDecision, HookMeaning};
 
-/// The format that a session speaks.
+/// The wire format of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Wire {
-    /// Claude Code's.
+    /// The format of Claude Code.
     #[default]
     Claude,
-    /// The neutral one.
+    /// The neutral format.
     Plain,
 }
 
-/// How a session is started.
+/// A start file.
 #[derive(Debug, Deserialize)]
 struct Start {
     session: String,
@@ -34,7 +35,7 @@ struct Start {
     role: Option<String>,
     #[serde(default)]
     schema: Option<Value>,
-    /// The programs to ask, with their arguments: `tool` before each tool, `stop` at the end of each turn.
+    /// The hook programs with their arguments: `tool` before each tool, `stop` at the end of each turn.
     #[serde(default)]
     hooks: Map<String, Value>,
 }
@@ -71,7 +72,7 @@ fn hook((name, argv): (String, Value)) -> Option<(String, Value)> {
     Some((event.to_owned(), json!([{ "hooks": [entry] }])))
 }
 
-/// The canonical name of a tool. Tools of servers, and those that only a script knows, keep their names.
+/// Returns the canonical name of a tool. MCP tools, and tools that only a script knows, keep their names.
 fn tool(name: &str) -> &str {
     match name {
         "AskUserQuestion" => "ask",
@@ -81,7 +82,7 @@ fn tool(name: &str) -> &str {
     }
 }
 
-/// What an event of the stream is in the neutral format. Events that say nothing to a reader are left out.
+/// Translates an event of the stream to the neutral format. Drops events that a reader does not need.
 pub(super) fn lines(event: &Value) -> Vec<Value> {
     let side = !event.get("parent_tool_use_id").is_none_or(Value::is_null);
     match event.get("type").and_then(Value::as_str).unwrap_or_default() {
@@ -178,7 +179,7 @@ fn tokens(usage: &Value) -> Value {
     })
 }
 
-/// What a hook is told.
+/// Builds the payload of a hook.
 pub(super) fn payload(event: &str, payload: &Value) -> Value {
     let get = |key: &str| payload.get(key).cloned().unwrap_or_default();
     match event {
@@ -204,7 +205,7 @@ fn question(asked: &Value) -> Value {
     json!({ "text": asked.get("question"), "options": asked.get("options"), "several": several })
 }
 
-/// A tool's input under neutral names.
+/// Renames the fields of a tool's input.
 fn input(input: Value) -> Value {
     let rename = |(key, value): (String, Value)| match key.as_str() {
         "file_path" => ("path".to_owned(), value),
@@ -216,8 +217,8 @@ fn input(input: Value) -> Value {
     }
 }
 
-/// What a hook's answer means: `{"may": true}`, `{"may": false, "why": …}`, `{"answers": {…}}` to a question, and
-/// `{"go_on": …}` to a stop. Anything else on a tool is a no: the hook is closed.
+/// Reads a hook's answer: `{"may": true}`, `{"may": false, "why": …}`, `{"answers": {…}}` to a question, and
+/// `{"go_on": …}` to a stop. For a tool, anything else denies, because the hook is closed.
 pub(super) fn answer(event: &str, code: Option<i32>, stdout: &str, payload: &Value) -> HookMeaning {
     let said: Value = serde_json::from_str(stdout).unwrap_or_default();
     let text = |key: &str| said.get(key).and_then(Value::as_str).map(str::to_owned);

@@ -1,7 +1,7 @@
-//! One process of a rehearsal, from the first hook to the exit code.
+//! Plays one process of the sim, from the first hook to the exit code.
 //!
-//! Decides which turn is due, asks to stop, and reports the result. What a single step does is
-//! `tools`, `background` and `faults`.
+//! Chooses the turn, asks to stop, and reports the result. `tools`, `background` and `faults` play the single
+//! steps.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -20,27 +20,27 @@ use super::start::{ProcessInputs, SessionStart};
 use super::stream::Stream;
 use super::words::{ScriptVariables, find_tracker};
 
-/// How long the last hook may take when the process is told to end.
+/// The time limit of the last hook when the process is asked to end.
 const PARTING: Duration = Duration::from_millis(1500);
 
-/// How the process is to end.
+/// The way the process ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PlayEnding {
     Exit(u8),
     Signal(Signal),
 }
 
-/// Why playing is cut short.
+/// The reason why playing stops early.
 pub(super) enum PlayCut {
-    /// Nobody reads the stream any more.
+    /// The reader of the stream is gone.
     Unread,
-    /// Somebody wants the process to end.
+    /// A signal asked the process to end.
     Asked(StopRequest),
-    /// The script wants the process to die here.
+    /// The script ends the process here.
     Dead(PlayEnding),
-    /// The session is over without another word to the Stop hook.
+    /// The session ends without asking the Stop hook again.
     Over(ResultVerdict),
-    /// It cannot be played; why.
+    /// The script cannot be played.
     Fatal(String),
 }
 
@@ -56,9 +56,9 @@ impl From<StopRequest> for PlayCut {
     }
 }
 
-/// What comes after a turn.
+/// The step after a turn.
 enum AfterTurn {
-    /// The agent may not stop; what it is told.
+    /// The Stop hook blocked the stop, with this message.
     Turn(String),
     Result(ResultVerdict),
 }
@@ -75,14 +75,14 @@ pub(super) struct Player<'a> {
     pub(super) skip_hooks: bool,
     pub(super) prompt_id: String,
     pub(super) transcript: String,
-    /// What the answer is held to.
+    /// The schema of the answer.
     pub(super) schema: Option<Value>,
-    /// The agent's last words in this turn.
+    /// The agent's last message in this turn.
     pub(super) said: String,
-    /// The answer, once it is given.
+    /// The structured answer, once given.
     pub(super) structured: Option<Value>,
     pub(super) denials: Vec<Value>,
-    /// Why the prompt being answered was made, when no person made it.
+    /// The origin of the current prompt, if no person wrote it.
     pub(super) origin: Option<Value>,
     pub(super) results: Vec<Value>,
     pub(super) overrides: Map<String, Value>,
@@ -135,7 +135,7 @@ impl<'a> Player<'a> {
         Ok(PlayEnding::Exit(exit_code.map_or(u8::from(is_error), |code| u8::try_from(code).unwrap_or(1))))
     }
 
-    /// A session id is used once; only a session there was can be resumed.
+    /// Rejects a session id that is already used, and a resume of an unknown session.
     fn refuse_session(&mut self) -> Result<Option<PlayEnding>, PlayCut> {
         if !self.log.is_kept() {
             return Ok(None);
@@ -176,7 +176,7 @@ impl<'a> Player<'a> {
         self.script.turn(&self.words.node, self.words.iteration, self.words.attempt)
     }
 
-    /// What comes before the model's first word on a prompt.
+    /// Writes the events before the model's first message on a prompt.
     pub(super) fn open_prompt(&mut self, prompt: &str) -> Result<(), PlayCut> {
         self.fire("UserPromptSubmit", "", json!({"prompt": prompt}))?;
         let opening = SessionOpening {
@@ -234,7 +234,7 @@ impl<'a> Player<'a> {
             for event in events::cap_reached(self.blocks) {
                 self.stream.event(event)?;
             }
-            // The real CLI counts the turn it did not allow.
+            // The real CLI counts the turn that it did not allow.
             self.stream.since.requests += 1;
             return Ok(AfterTurn::Result(ResultVerdict::said("completed", String::new())));
         }
@@ -244,10 +244,11 @@ impl<'a> Player<'a> {
         Ok(AfterTurn::Turn(answer.reason))
     }
 
-    /// An answer ends the session at once: the real CLI asks its Stop hook, and does not listen.
+    /// Ends the session after a structured answer. Like the real CLI, it calls the Stop hook and ignores its
+    /// answer.
     fn end_answered(&mut self, answer: String) -> Result<AfterTurn, PlayCut> {
         self.ask_to_stop(&json!([]))?;
-        // The real CLI counts the turn it did not need.
+        // The real CLI counts the turn that it did not need.
         self.stream.since.requests += 1;
         Ok(AfterTurn::Result(ResultVerdict {
             stop_reason: "tool_use",
@@ -285,8 +286,8 @@ impl<'a> Player<'a> {
         self.results.push(event);
     }
 
-    /// Results come last, even when one was known long before; the script may change the last
-    /// of them. Says whether that is an error.
+    /// Writes the results, always at the end of the stream. The script may change the last one. Returns true
+    /// if the last one is an error.
     fn report(&mut self, overrides: Map<String, Value>) -> Result<bool, PlayCut> {
         let mut results = std::mem::take(&mut self.results);
         for event in &mut results {
@@ -308,7 +309,7 @@ impl<'a> Player<'a> {
         self.fire_within("SessionEnd", "other", json!({"reason": "other"}), limit).map(drop)
     }
 
-    /// Ends as the real CLI does when it is told to.
+    /// Ends as the real CLI does when it is asked to.
     fn obey(&mut self, asked: StopRequest) -> Result<PlayEnding, PlayCut> {
         signals::clear();
         let code = match asked {
@@ -320,14 +321,14 @@ impl<'a> Player<'a> {
                 0
             }
         };
-        // Whoever asks twice does not want to wait for a hook.
+        // The hook gets little time: a second request should not have to wait for it.
         let _ = self.part(Some(PARTING));
         Ok(PlayEnding::Exit(code))
     }
 }
 
 impl ResultVerdict {
-    /// The agent ended with these words.
+    /// Makes the verdict of an agent that ended with this message.
     pub(super) fn said(terminal_reason: &'static str, text: String) -> ResultVerdict {
         ResultVerdict { terminal_reason, stop_reason: "end_turn", outcome: Ok(text), failure: None }
     }

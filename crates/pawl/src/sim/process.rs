@@ -1,7 +1,7 @@
-//! The one door through which a rehearsal starts other programs: hooks and tools.
+//! Runs other programs for the sim: hooks and tools. No other module starts programs.
 //!
-//! Each runs in a session of its own, as the tools of the real CLI do. Input and output are
-//! files in memory: nobody waits for a full pipe, nor for a grandchild that keeps one open.
+//! Each runs in its own session, like the tools of the real CLI. Input and output are files in memory: no
+//! program blocks on a full pipe, and no grandchild can keep one open.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -17,7 +17,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use super::signals::{self, StopRequest};
 use crate::os::{memory_file, pin};
 
-/// More output than this is not looked at.
+/// The limit of output to read, in bytes.
 const MAX_OUTPUT: u64 = 8 * 1024 * 1024;
 
 /// The whole environment of a child.
@@ -33,29 +33,29 @@ pub(super) struct SimProgram<'a> {
     pub(super) stderr: Stderr,
 }
 
-/// Where a child's standard error goes.
+/// The destination of a child's standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stderr {
     Apart,
-    /// Among its standard output, in order.
+    /// Mixed with its standard output, in order.
     Merged,
 }
 
-/// How a program ended.
+/// The way a program ended.
 #[derive(Debug)]
 pub(super) enum ProgramEnd {
     Ended {
-        /// None when a signal ended it.
+        /// `None` if a signal ended it.
         code: Option<i32>,
         stdout: String,
         stderr: String,
     },
     TimedOut,
-    /// This process was asked to end; the program was killed.
+    /// This process was asked to end, and killed the program.
     Cut(StopRequest),
 }
 
-/// Runs a program to its end, or to the limit.
+/// Runs a program to its end, or to the time limit.
 pub(super) fn run(job: &SimProgram<'_>) -> io::Result<ProgramEnd> {
     let mut stdin = memory_file("stdin")?;
     stdin.write_all(job.stdin)?;
@@ -77,7 +77,7 @@ pub(super) fn run(job: &SimProgram<'_>) -> io::Result<ProgramEnd> {
     }
 }
 
-/// Leaves a sleeping process behind, in a session of its own and nobody's child; returns its id.
+/// Leaves a sleeping process behind, in its own session and without a parent, and returns its id.
 pub(super) fn leave_sleeper(env: &Environment, cwd: &Path) -> io::Result<String> {
     let argv = ["sh", "-c", "sleep 3600 </dev/null >/dev/null 2>&1 & echo $!"].map(OsString::from);
     let mut command = command(&argv, env, cwd)?;
@@ -117,7 +117,7 @@ fn end(child: &mut Child) {
     let _ = child.wait();
 }
 
-#[expect(clippy::disallowed_methods, reason = "the one door through which a rehearsal starts programs")]
+#[expect(clippy::disallowed_methods, reason = "the sim starts every program here and nowhere else")]
 fn command(argv: &[OsString], env: &Environment, cwd: &Path) -> io::Result<Command> {
     let (program, args) = argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let mut command = Command::new(program);

@@ -1,4 +1,4 @@
-//! For tests: a fresh folder with a script, played in this process or as one of its own.
+//! For tests: a fresh folder with a script, played in this process or in a separate one.
 
 use std::io::Cursor;
 use std::path::PathBuf;
@@ -10,11 +10,11 @@ use super::play::{self, PlayEnding};
 use super::process::Environment;
 use super::start::ProcessInputs;
 
-/// A hook that notes what it is told in `hooks.jsonl`.
+/// A hook command that appends its payload to `hooks.jsonl`.
 pub(super) const NOTE: &str =
     "cat >> \"$CLAUDE_PROJECT_DIR/hooks.jsonl\"; echo >> \"$CLAUDE_PROJECT_DIR/hooks.jsonl\"";
 
-/// What is to be played, and where.
+/// A script with its folder, arguments and environment.
 pub(super) struct RehearsedScript {
     folder: tempfile::TempDir,
     pub(super) args: Vec<String>,
@@ -22,7 +22,7 @@ pub(super) struct RehearsedScript {
     pub(super) prompt: String,
 }
 
-/// What came of it.
+/// The result of playing a script.
 pub(super) struct Played {
     pub(super) ending: PlayEnding,
     pub(super) out: Vec<u8>,
@@ -43,7 +43,7 @@ impl RehearsedScript {
         RehearsedScript { folder, args, env, prompt: "do it".to_owned() }
     }
 
-    /// One turn with these steps.
+    /// Makes a script of one turn with these steps.
     pub(super) fn of_steps(steps: Value) -> RehearsedScript {
         RehearsedScript::of(json!({"turns": [{"steps": steps}]}))
     }
@@ -63,7 +63,7 @@ impl RehearsedScript {
         self
     }
 
-    /// One shell command for each named hook.
+    /// Configures one shell command for each named hook.
     pub(super) fn hooks(self, hooks: &[(&str, &str)]) -> RehearsedScript {
         let entry =
             |command: &str| json!([{"matcher": "*", "hooks": [{"type": "command", "command": command}]}]);
@@ -95,12 +95,12 @@ impl RehearsedScript {
         Played { ending, out, err: String::from_utf8(err).unwrap() }
     }
 
-    /// What the model was asked, in all processes so far.
+    /// Returns the requests to the model, from all processes so far.
     pub(super) fn requests(&self) -> Vec<ModelRequest> {
         self.text("log.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// What the hooks were told.
+    /// Returns the payloads of the hooks.
     pub(super) fn told(&self) -> Vec<Value> {
         let text = self.text("hooks.jsonl");
         text.lines().filter(|line| !line.is_empty()).map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -108,7 +108,7 @@ impl RehearsedScript {
 }
 
 impl Played {
-    /// Every line that is an event.
+    /// Returns every output line that is an event.
     pub(super) fn events(&self) -> Vec<Value> {
         self.out.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
     }
@@ -117,12 +117,12 @@ impl Played {
         self.events().into_iter().filter(|event| event["type"] == kind).collect()
     }
 
-    /// The last result.
+    /// Returns the last result.
     pub(super) fn result(&self) -> Value {
         self.of_kind("result").pop().unwrap()
     }
 
-    /// The first tool result's content.
+    /// Returns the first tool result.
     pub(super) fn tool_result(&self) -> Value {
         let users = self.of_kind("user").into_iter().map(|event| event["message"]["content"][0].clone());
         users.into_iter().find(|block| block["type"] == "tool_result").unwrap()

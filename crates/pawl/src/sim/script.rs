@@ -1,7 +1,7 @@
-//! The script of a rehearsal: turns made of steps, read from JSON.
+//! The script of the sim: turns made of steps, read from JSON.
 //!
-//! Only the shapes and how they are read. Playing them is `play`; what a word in braces
-//! stands for is `words`. Unknown fields are tolerated, and named by `--check`.
+//! Only types and parsing. `play` plays them, and `words` replaces variables. Unknown fields are ignored, and
+//! reported by `--check`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +12,7 @@ use rustix::process::Signal;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-/// Larger scripts are a mistake.
+/// The size limit of a script.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
 /// A whole script.
@@ -21,33 +21,33 @@ pub(super) struct SimScript {
     /// Shown by `--check`.
     #[serde(default)]
     pub(super) name: Option<String>,
-    /// By iteration, from 1.
+    /// The turns by iteration, from 1.
     #[serde(default)]
     pub(super) turns: Vec<ScriptTurn>,
-    /// By node, then by its rounds and iterations; before the turns of all nodes.
+    /// The turns by node, then by round and iteration. They take precedence over `turns`.
     #[serde(default)]
     pub(super) nodes: BTreeMap<String, Vec<ScriptTurn>>,
     /// Played after the last turn.
     #[serde(default)]
     pub(super) default: Option<ScriptTurn>,
-    /// A pause between steps.
+    /// The pause between steps.
     #[serde(default)]
     pub(super) delay_ms: u64,
 }
 
-/// What the agent does from being asked to wanting to stop.
+/// The steps of the agent, from the request to the stop.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct ScriptTurn {
     #[serde(default)]
     pub(super) steps: Vec<ScriptStep>,
-    /// Fields put over those of the result event; `exit_code` is the process's.
+    /// Fields that replace those of the result event; `exit_code` is that of the process.
     #[serde(default)]
     pub(super) result: Map<String, Value>,
     #[serde(default)]
     pub(super) usage: Option<ScriptUsage>,
     #[serde(default)]
     pub(super) cost_usd: Option<f64>,
-    /// Other turns, chosen by attempt, in place of this one.
+    /// Turns that replace this one, by attempt.
     #[serde(default)]
     pub(super) attempts: Vec<ScriptTurn>,
 }
@@ -66,7 +66,7 @@ pub(super) struct ScriptUsage {
     pub(super) cache_creation_input_tokens: u64,
 }
 
-/// One thing the agent does, or one thing that goes wrong.
+/// One action of the agent, or one fault.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum ScriptStep {
@@ -96,7 +96,7 @@ pub(super) enum ScriptStep {
     SkipHooks(bool),
 }
 
-/// Any tool the sim cannot really use: its result is a fixed text.
+/// A tool that the sim cannot run: its result is a fixed text.
 #[derive(Debug, Deserialize)]
 pub(super) struct ToolStep {
     pub(super) name: String,
@@ -116,7 +116,7 @@ pub(super) struct AskStep {
     pub(super) options: Vec<Choice>,
 }
 
-/// An answer to choose: its label, or label and description.
+/// A choice: its label, or label and description.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(super) enum Choice {
@@ -132,13 +132,13 @@ pub(super) enum Choice {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum TrackerEdit {
-    /// On a line of its own at the end.
+    /// Added on its own line at the end.
     Append(String),
-    /// In place of everything.
+    /// Replaces the whole content.
     Write(String),
 }
 
-/// Doing nothing until somebody ends it.
+/// A hang until a signal ends the process.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(super) enum Hang {
@@ -149,7 +149,7 @@ pub(super) enum Hang {
     },
 }
 
-/// Dying without a result.
+/// A death of the process without a result.
 #[derive(Debug, Deserialize)]
 #[serde(try_from = "Value")]
 pub(super) enum CrashStep {
@@ -157,7 +157,7 @@ pub(super) enum CrashStep {
     Code(u8),
 }
 
-/// A line that is no event: text, or bytes that need not be UTF-8.
+/// A line that is not an event: text, or bytes that need not be UTF-8.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(super) enum Garbage {
@@ -165,7 +165,7 @@ pub(super) enum Garbage {
     Raw { bytes: Vec<u8> },
 }
 
-/// A process left behind in a session of its own.
+/// A process left behind in its own session.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(super) enum Grandchild {
@@ -173,17 +173,17 @@ pub(super) enum Grandchild {
     Noted { pid_file: String },
 }
 
-/// The account's limit is reached.
+/// A refusal because the account's limit is reached.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct RateLimitStep {
-    /// When it ends, since the epoch.
+    /// The end of the limit, since the epoch.
     pub(super) resets_at_ms: Option<i64>,
-    /// When it ends, from now.
+    /// The end of the limit, from now.
     pub(super) resets_in_ms: Option<i64>,
 }
 
-/// The model's service refuses.
+/// A refusal of the model's service.
 #[derive(Debug, Deserialize)]
 pub(super) struct ApiError {
     pub(super) status: u16,
@@ -220,7 +220,7 @@ fn signal_named(name: &str) -> Option<Signal> {
     })
 }
 
-/// Why a script cannot be played.
+/// The reason why a script cannot be played.
 #[derive(Debug)]
 pub(super) enum ScriptError {
     Unreadable { path: PathBuf, cause: std::io::Error },
@@ -249,7 +249,7 @@ impl fmt::Display for ScriptError {
     }
 }
 
-/// serde_json repeats the position at the end of its text; ours stands in front.
+/// Removes the position at the end of serde_json's text, because ours comes first.
 fn without_position(cause: &serde_json::Error) -> String {
     let text = cause.to_string();
     text.rsplit_once(" at line ").map_or(text.clone(), |(before, _)| before.to_owned())
@@ -261,7 +261,7 @@ impl SimScript {
         Self::parse(path, &read_text(path)?)
     }
 
-    /// Reads a script's text; the path is only named in errors.
+    /// Parses a script. The path is only used in errors.
     pub(super) fn parse(path: &Path, text: &[u8]) -> Result<SimScript, ScriptError> {
         let path = path.to_owned();
         match serde_json::from_slice::<SimScript>(text) {
@@ -273,8 +273,8 @@ impl SimScript {
         }
     }
 
-    /// The turn of this node, iteration and attempt, the latter counted from 1. Of a node in a
-    /// loop, `fix@3`, the third round is the third turn.
+    /// Returns the turn for a node, iteration and attempt, counted from 1. For a node in a loop, `fix@3`, the
+    /// third round is the third turn.
     pub(super) fn turn(&self, node: &str, iteration: u32, attempt: u32) -> Option<&ScriptTurn> {
         let own = self.nodes.get(node).map(|turns| (turns, iteration)).or_else(|| {
             let (id, marks) = node.split_at(node.find(['@', '~']).unwrap_or(node.len()));
@@ -291,7 +291,7 @@ fn nth(turns: &[ScriptTurn], number: u32) -> Option<&ScriptTurn> {
     turns.get(usize::try_from(number.saturating_sub(1)).ok()?)
 }
 
-/// The text of a script file, up to the limit.
+/// Reads a script file, up to the size limit.
 pub(super) fn read_text(path: &Path) -> Result<Vec<u8>, ScriptError> {
     let unreadable = |cause| ScriptError::Unreadable { path: path.to_owned(), cause };
     let file = std::fs::File::open(path).map_err(unreadable)?;

@@ -1,6 +1,6 @@
-//! Being told to end: notes SIGINT, SIGTERM and SIGHUP, so that every wait can be cut short.
+//! Records SIGINT, SIGTERM and SIGHUP, so that every wait can be cut short.
 //!
-//! What is then done is `play`'s. A second terminate ends the process at once, wherever it is.
+//! `play` reacts to them. A second terminate signal ends the process at once.
 
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -11,15 +11,15 @@ use rustix::process::Signal;
 
 static SEEN: AtomicI32 = AtomicI32::new(0);
 
-/// A signal may arrive just before a wait begins: no wait is longer than this.
+/// The longest single wait: a signal may arrive just before it starts.
 const SLICE: Duration = Duration::from_millis(100);
 
-/// Somebody wants this process to end.
+/// A request to end this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StopRequest {
-    /// SIGINT: report what happened, then end well.
+    /// SIGINT: reports a result, then exits normally.
     Interrupt,
-    /// SIGTERM or SIGHUP: end with this exit code.
+    /// SIGTERM or SIGHUP: exits with this code.
     Terminate(u8),
 }
 
@@ -33,7 +33,7 @@ extern "C" fn note(signal: libc::c_int) {
     }
 }
 
-/// From now on the signals are noted instead of ending the process.
+/// Records the signals from now on, instead of dying of them.
 pub(super) fn listen() {
     let handler = note as extern "C" fn(libc::c_int);
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
@@ -41,12 +41,12 @@ pub(super) fn listen() {
     }
 }
 
-/// Makes the process deaf to SIGTERM.
+/// Ignores SIGTERM from now on.
 pub(super) fn ignore_terminate() {
     set(libc::SIGTERM, libc::SIG_IGN);
 }
 
-/// Lets a signal do again what it does by default.
+/// Restores the default effect of a signal.
 pub(super) fn forget(signal: Signal) {
     set(signal.as_raw(), libc::SIG_DFL);
 }
@@ -61,7 +61,7 @@ fn set(signal: libc::c_int, handler: libc::sighandler_t) {
     }
 }
 
-/// What was asked so far.
+/// Returns the request so far, if any.
 pub(super) fn asked() -> Option<StopRequest> {
     match SEEN.load(Ordering::SeqCst) {
         0 => None,
@@ -70,7 +70,7 @@ pub(super) fn asked() -> Option<StopRequest> {
     }
 }
 
-/// Waits for so long, or until asked to end.
+/// Waits for a time, or until a request to end.
 pub(super) fn pause(time: Duration) -> Result<(), StopRequest> {
     let end = Instant::now() + time;
     loop {
@@ -85,18 +85,18 @@ pub(super) fn pause(time: Duration) -> Result<(), StopRequest> {
     }
 }
 
-/// Waits for so long at most until the descriptor has something; the caller looks again.
+/// Waits at most for a time until the descriptor is readable. The caller checks again.
 pub(super) fn watch(fd: BorrowedFd<'_>, time: Duration) {
     nap(&mut [PollFd::from_borrowed_fd(fd, PollFlags::IN)], time);
 }
 
 fn nap(fds: &mut [PollFd<'_>], time: Duration) {
     let slice = Timespec::try_from(time.min(SLICE)).ok();
-    // Interrupted or not: the caller looks again.
+    // Interrupted or not, the caller checks again.
     let _ = poll(fds, slice.as_ref());
 }
 
-/// What was asked is being done.
+/// Clears the request, because it is being handled.
 pub(super) fn clear() {
     SEEN.store(0, Ordering::SeqCst);
 }

@@ -1,4 +1,4 @@
-//! Before the play: reads script, prompt, settings and environment into a [`Player`].
+//! Reads script, prompt, settings and environment into a [`Player`].
 
 use std::ffi::OsString;
 use std::io::{Read, Write};
@@ -22,10 +22,10 @@ const NODE: &str = "WINDLASS_NODE";
 const ITERATION: &str = "WINDLASS_ITERATION";
 const ATTEMPT: &str = "WINDLASS_ATTEMPT";
 const BLOCK_CAP: &str = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP";
-/// The CLI's own cap on consecutive blocks.
+/// The CLI's own limit of consecutive blocks.
 pub(super) const DEFAULT_BLOCK_CAP: u32 = 8;
 
-/// What a process is given.
+/// The inputs and outputs of a process.
 pub(super) struct ProcessInputs<'a> {
     pub(super) args: Vec<String>,
     pub(super) env: Environment,
@@ -33,11 +33,11 @@ pub(super) struct ProcessInputs<'a> {
     pub(super) input: &'a mut dyn Read,
     pub(super) out: &'a mut dyn Write,
     pub(super) err: &'a mut dyn Write,
-    /// Called once everything is read and the play begins.
+    /// Called once everything is read, just before playing.
     pub(super) ready: fn(),
 }
 
-/// What a player takes over.
+/// The parts that a player takes over.
 pub(super) struct SessionStart<'a> {
     pub(super) env: Environment,
     pub(super) cwd: PathBuf,
@@ -46,14 +46,14 @@ pub(super) struct SessionStart<'a> {
 }
 
 impl ProcessInputs<'_> {
-    /// What was asked, what to play, and the prompt.
+    /// Reads the flags, the script and the prompt.
     pub(super) fn read(&mut self) -> Result<(SimFlags, SimScript, String), String> {
         let flags = match self.args.as_slice() {
             [flag, file, ..] if flag == "--plain" => plain::flags(file)?,
             args => args::parse(args),
         };
         let path =
-            variable(&self.env, SCRIPT).ok_or_else(|| format!("{SCRIPT} does not name a script to play"))?;
+            variable(&self.env, SCRIPT).ok_or_else(|| format!("{SCRIPT} must name a script to play"))?;
         let script = SimScript::read(&self.cwd.join(path)).map_err(|error| error.to_string())?;
         let prompt = read_prompt(&flags, self.input)?;
         Ok((flags, script, prompt))
@@ -82,7 +82,7 @@ fn number(env: &Environment, name: &str) -> Option<u32> {
 }
 
 impl<'a> Player<'a> {
-    /// Everything is set, nothing has begun.
+    /// Makes a player that has not played anything yet.
     pub(super) fn new(
         script: &'a SimScript,
         flags: &'a SimFlags,
@@ -149,7 +149,7 @@ impl<'a> Player<'a> {
     }
 }
 
-/// Refused as the real CLI does it.
+/// Parses the schema, with the errors of the real CLI.
 fn read_schema(text: &str) -> Result<Value, String> {
     let schema: Value =
         serde_json::from_str(text).map_err(|cause| format!("--json-schema is not valid JSON: {cause}"))?;
@@ -159,7 +159,7 @@ fn read_schema(text: &str) -> Result<Value, String> {
     }
 }
 
-/// What the CLI tells its children about itself.
+/// Sets the variables that the CLI passes to its children.
 fn announce(env: &mut Environment, words: &ScriptVariables) {
     let own = [
         ("CLAUDECODE", OsString::from("1")),
@@ -172,7 +172,7 @@ fn announce(env: &mut Environment, words: &ScriptVariables) {
     env.extend(own.map(|(name, value)| (name.into(), value)));
 }
 
-/// Where the real CLI would keep the transcript; nothing is written there.
+/// Returns the path where the real CLI would keep the transcript. The sim writes nothing there.
 fn transcript_path(env: &Environment, words: &ScriptVariables) -> String {
     let home = variable(env, "HOME").map(PathBuf::from).unwrap_or_default();
     let config = variable(env, "CLAUDE_CONFIG_DIR").map_or_else(|| home.join(".claude"), PathBuf::from);

@@ -1,7 +1,7 @@
-//! The stream of events on standard output: one line each, one write each.
+//! Writes the stream of events to standard output: one line and one write for each.
 //!
-//! Knows the ids, the open message and the tally of tokens; what an event looks like is
-//! `events`, when it is due is `play`.
+//! Keeps the ids, the open message and the token counts. `events` builds the events, `play` decides when they
+//! are due.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -14,7 +14,7 @@ use super::events::{self, put};
 use super::plain::{self, Wire};
 use super::script::ScriptUsage;
 
-/// What one model request costs, when the script says nothing.
+/// The tokens of one model request, if the script does not set them.
 const REQUEST: ScriptUsage = ScriptUsage {
     input_tokens: 100,
     output_tokens: 20,
@@ -23,12 +23,11 @@ const REQUEST: ScriptUsage = ScriptUsage {
 };
 const REQUEST_USD: f64 = 0.0008;
 
-/// What was used.
+/// The usage so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct UsageTally {
     pub(super) usage: ScriptUsage,
     pub(super) cost_usd: f64,
-    /// Model requests.
     pub(super) requests: u64,
 }
 
@@ -42,31 +41,30 @@ impl UsageTally {
     }
 }
 
-/// The message a model request answers with: its blocks are events of their own.
+/// The open message: the answer to one model request. Each of its blocks is a separate event.
 struct StreamMessage {
     id: String,
     request: String,
     usage: ScriptUsage,
 }
 
-/// The price of the turn being played.
+/// The usage and cost of the current turn.
 #[derive(Default)]
 struct Price {
     usage: Option<ScriptUsage>,
     cost_usd: Option<f64>,
 }
 
-/// Writes events.
+/// The writer of events.
 pub(super) struct Stream<'a> {
     out: &'a mut dyn Write,
     session: String,
     model: String,
     start: Instant,
-    /// The format that is spoken.
     wire: Wire,
     message: Option<StreamMessage>,
     price: Price,
-    /// Since the process began.
+    /// Since the process started.
     pub(super) total: UsageTally,
     /// Since the last result.
     pub(super) since: UsageTally,
@@ -95,20 +93,20 @@ impl<'a> Stream<'a> {
         u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// Prices the turn that begins: what the script says is spent with its first request.
+    /// Starts a turn. The usage in the script counts for its first request.
     pub(super) fn begin_turn(&mut self, usage: Option<ScriptUsage>, cost_usd: Option<f64>) {
         self.message = None;
         self.price = Price { usage, cost_usd };
     }
 
-    /// Writes an event about this session.
+    /// Writes an event of this session.
     pub(super) fn event(&mut self, mut event: Value) -> io::Result<()> {
         put(&mut event, "session_id", json!(self.session));
         put(&mut event, "uuid", json!(new_uuid()));
         self.line(&event)
     }
 
-    /// Writes an event that carries everything it needs.
+    /// Writes an event without adding fields.
     pub(super) fn line(&mut self, event: &Value) -> io::Result<()> {
         if self.wire == Wire::Plain {
             return plain::lines(event).iter().try_for_each(|line| self.write_line(line));
@@ -122,13 +120,13 @@ impl<'a> Stream<'a> {
         self.raw(&line)
     }
 
-    /// Writes bytes as they are, in one go.
+    /// Writes bytes as they are, in one write.
     pub(super) fn raw(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.out.write_all(bytes)?;
         self.out.flush()
     }
 
-    /// One block of the open message; a new message is a new request to the model.
+    /// Writes a block of the open message. A new message counts as a new model request.
     pub(super) fn block(&mut self, block: Value) -> io::Result<()> {
         let message = match self.message.take() {
             Some(message) => message,
@@ -141,14 +139,14 @@ impl<'a> Stream<'a> {
         self.event(event)
     }
 
-    /// What the model is told; whatever it says next is a new message.
+    /// Writes a message to the model. The next block starts a new message.
     pub(super) fn user(&mut self, mut event: Value) -> io::Result<()> {
         self.message = None;
         put(&mut event, "timestamp", json!(now_iso()));
         self.event(event)
     }
 
-    /// A message the CLI makes up: a request was made, and brought nothing.
+    /// Writes a message that the CLI makes up after a failed request.
     pub(super) fn synthetic(&mut self, mut event: Value) -> io::Result<()> {
         self.message = None;
         self.total.requests += 1;
@@ -158,7 +156,7 @@ impl<'a> Stream<'a> {
         self.event(event)
     }
 
-    /// Ends the open message without a word.
+    /// Closes the open message without writing.
     pub(super) fn close_message(&mut self) {
         self.message = None;
     }
@@ -174,7 +172,7 @@ impl<'a> Stream<'a> {
     }
 }
 
-/// A number nobody had before, in this process or another.
+/// Returns a random number, unique across processes.
 fn random() -> u64 {
     let mut hasher = RandomState::new().build_hasher();
     hasher.write_u32(std::process::id());
@@ -182,13 +180,12 @@ fn random() -> u64 {
     hasher.finish()
 }
 
-/// The tail of an id like `toolu_…`.
+/// Returns the tail of an id like `toolu_…`.
 pub(super) fn short_id() -> String {
     let tail = format!("{:016x}{:016x}", random(), random());
     tail.chars().take(20).collect()
 }
 
-/// A random UUID.
 pub(super) fn new_uuid() -> String {
     let bits = (u128::from(random()) << 64) | u128::from(random());
     let bits = bits & !(0xf << 76) & !(0x3 << 62) | (4 << 76) | (2 << 62);
@@ -203,7 +200,7 @@ pub(super) fn new_uuid() -> String {
     )
 }
 
-/// Milliseconds since the epoch.
+/// Returns milliseconds since the epoch.
 pub(super) fn now_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
@@ -213,10 +210,10 @@ fn now_iso() -> String {
     iso(now_ms())
 }
 
-/// The moment as `2026-11-15T23:35:12.588Z`.
+/// Formats a time as `2026-11-15T23:35:12.588Z`.
 fn iso(ms: i64) -> String {
     let (days, in_day) = (ms.div_euclid(86_400_000), ms.rem_euclid(86_400_000));
-    // Days to a date in the proleptic Gregorian calendar, with years that begin in March.
+    // Converts days to a date in the proleptic Gregorian calendar, with years that start in March.
     let z = days + 719_468;
     let (era, day_of_era) = (z.div_euclid(146_097), z.rem_euclid(146_097));
     let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;

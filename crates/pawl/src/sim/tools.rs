@@ -1,7 +1,6 @@
-//! Steps that talk or use a tool: event, hook, deed, hook, result, in the real CLI's order.
+//! Plays steps that talk or use a tool: event, hook, action, hook, result, in the real CLI's order.
 //!
-//! What a tool does to the world is `perform`; whether it may is decided here, from the hooks
-//! and the permission mode.
+//! `perform` carries out the tools. This module decides from hooks and permission mode whether they may run.
 
 use std::time::{Duration, Instant};
 
@@ -16,12 +15,12 @@ use super::script::{AskStep, Choice, ScriptStep, ToolStep, TrackerEdit};
 use super::signals::StopRequest;
 use super::stream::short_id;
 
-/// Said of a tool the user interrupted.
+/// The result of a tool that the user interrupted.
 const REJECTED: &str = "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it \
     was a file edit, the new_string was NOT written to the file). STOP what you are doing and wait for the user to \
     tell you how to proceed.";
 
-/// Whether a tool may run.
+/// The decision about a tool call.
 enum Permit {
     Run(Value),
     Refused(String),
@@ -116,7 +115,7 @@ impl Player<'_> {
         self.use_tool(&self.words.fill(&tool.name), input, |_, _| Ok(StepResult::text(&text)))
     }
 
-    /// Gives the answer that the session is held to.
+    /// Gives the structured answer that the session's schema requires.
     fn give(&mut self, answer: &Value) -> Result<(), PlayCut> {
         let input = self.fill_all(answer);
         let Some(schema) = self.schema.clone() else {
@@ -136,14 +135,14 @@ impl Player<'_> {
         })
     }
 
-    /// What the model wants to use.
+    /// Writes a tool call of the model to the stream.
     fn wish(&mut self, name: &str, input: &Value) -> Result<String, PlayCut> {
         let id = format!("toolu_{}", short_id());
         self.stream.block(json!({"type": "tool_use", "id": id, "name": name, "input": input}))?;
         Ok(id)
     }
 
-    /// Fills every string of a tool's input.
+    /// Fills the variables in every string of a tool's input.
     fn fill_all(&self, value: &Value) -> Value {
         match value {
             Value::String(text) => json!(self.words.fill(text)),
@@ -184,7 +183,7 @@ impl Player<'_> {
         }
     }
 
-    /// One tool call, from the model's wish to what it is told.
+    /// Plays one tool call, from the model's call to the result.
     pub(super) fn use_tool(
         &mut self,
         name: &str,
@@ -192,7 +191,7 @@ impl Player<'_> {
         deed: impl FnOnce(&mut Self, &Value) -> Result<StepResult, PlayCut>,
     ) -> Result<(), PlayCut> {
         let id = self.wish(name, &input)?;
-        // Hooks know the subagent tool by another name than the stream.
+        // Hooks and the stream use different names for the subagent tool.
         let hook_name = if name == "Task" { "Agent" } else { name };
         let call = json!({"tool_name": hook_name, "tool_input": input, "tool_use_id": id});
         self.in_tool = true;
@@ -218,7 +217,7 @@ impl Player<'_> {
         self.stream.user(events::tool_result(&id, &result))?;
         self.in_tool = false;
         if halt {
-            // The tool has run all the same: that is how the real CLI does it.
+            // The tool has run anyway, as in the real CLI.
             return Err(PlayCut::Over(ResultVerdict::said("hook_stopped", self.said.clone())));
         }
         Ok(())
@@ -277,7 +276,7 @@ impl Player<'_> {
         self.tell_failure(id, text, format!("Error: {text}"), Some(meta))
     }
 
-    /// The user interrupts a tool: the model is told before the session ends.
+    /// Handles an interrupt during a tool: the model gets a result before the session ends.
     fn abort<T>(&mut self, id: &str, cut: PlayCut) -> Result<T, PlayCut> {
         if matches!(cut, PlayCut::Asked(StopRequest::Interrupt)) {
             let meta = json!({"non_execution_kind": "user-rejected"});
@@ -315,7 +314,7 @@ fn not_granted(name: &str) -> String {
     format!("Claude requested permissions to use {name}, but you haven't granted it yet.")
 }
 
-/// Whether a mode lets a tool run that no hook decided on. Nobody can be asked.
+/// Decides whether a mode allows a tool that no hook decided about. No person can be asked.
 fn permitted(mode: &str, name: &str) -> bool {
     let edits = matches!(name, "Write" | "Edit" | "NotebookEdit");
     let reaches_out = edits || matches!(name, "Bash" | "WebFetch" | "WebSearch") || name.starts_with("mcp__");

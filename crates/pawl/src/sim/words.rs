@@ -1,10 +1,10 @@
-//! What `${NAME}` in a script stands for, and where a prompt says the tracker is.
+//! Replaces `${NAME}` in a script, and finds the path of the tracker in a prompt.
 //!
-//! Pure but for one look at the disk: of several paths in a prompt, one that exists is meant.
+//! Pure, except that it checks which of several paths in a prompt exists.
 
 use std::path::{Path, PathBuf};
 
-/// What is known while a turn is played.
+/// The variables of a turn.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ScriptVariables {
     pub(super) tracker: Option<PathBuf>,
@@ -14,14 +14,14 @@ pub(super) struct ScriptVariables {
     pub(super) session: String,
     pub(super) prompt: String,
     pub(super) cwd: PathBuf,
-    /// What a person last answered.
+    /// The last answer of a person.
     pub(super) answer: String,
 }
 
 const NAMES: [&str; 7] = ["TRACKER", "ITERATION", "ATTEMPT", "SESSION", "PROMPT", "CWD", "ANSWER"];
 
 impl ScriptVariables {
-    /// Puts the words into a text, in one pass: what a value contains is not looked at again.
+    /// Replaces the variables in a text, in one pass: variables inside a value are not replaced.
     pub(super) fn fill(&self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         let mut rest = text;
@@ -43,8 +43,8 @@ impl ScriptVariables {
         out
     }
 
-    /// The words a shell command mentions, for its environment. A command is not filled in: a
-    /// prompt must not become shell code.
+    /// Returns the variables that a shell command mentions, for its environment. They are not replaced in the
+    /// command, because a prompt must not become shell code.
     pub(super) fn mentioned(&self, command: &str) -> Vec<(&'static str, String)> {
         let named = NAMES.into_iter().filter(|name| command.contains(&format!("${{{name}}}")));
         named.filter_map(|name| Some((name, self.value(name)?))).collect()
@@ -66,8 +66,8 @@ impl ScriptVariables {
 
 const TRACKER_NAME: &str = "tracker.md";
 
-/// The tracker's path in a prompt: absolute, ending in `tracker.md`. One that exists is
-/// preferred, then the first.
+/// Finds the tracker's path in a prompt: absolute, ending in `tracker.md`. Prefers a path that exists, then
+/// the first one.
 pub(super) fn find_tracker(prompt: &str) -> Option<PathBuf> {
     let found: Vec<PathBuf> = prompt.lines().flat_map(paths_in).collect();
     found.iter().find(|path| path.is_file()).or(found.first()).cloned()
@@ -89,8 +89,8 @@ fn ends_a_path(rest: &str) -> bool {
     }
 }
 
-/// A path may contain spaces, so every beginning is tried, the longest first; without a file
-/// to tell, the shortest is meant.
+/// Finds the start of a path, which may contain spaces: tries the longest candidate first. If no such file
+/// exists, returns the shortest.
 fn path_before(head: &str) -> Option<PathBuf> {
     let starts: Vec<&str> = head
         .match_indices('/')

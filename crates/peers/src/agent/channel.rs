@@ -1,8 +1,8 @@
-//! What is heard from an agent in one turn, whatever it is heard through.
+//! Receives the events of an agent in one turn, independent of the transport.
 //!
-//! Whoever follows a session knows neither files nor pipes: it asks for what comes next, until the turn is over.
-//! Today every CLI prints lines under a host, which writes them to a file ([`Channel::of_lines`]). A CLI that holds a
-//! dialogue gets another constructor here, and nobody else notices.
+//! A caller that follows a session knows neither files nor pipes: it asks for the next item until the
+//! turn is over. At present every CLI prints lines under a host, which writes them to a file
+//! ([`Channel::of_lines`]). A CLI with a dialogue protocol only needs another constructor here.
 
 use std::path::{Path, PathBuf};
 
@@ -19,20 +19,20 @@ use crate::files;
 use crate::process::HostStart;
 use crate::tail::{Chunk, Tail, TailEvent, Watcher};
 
-/// How much of standard error is kept for messages.
+/// The number of bytes of standard error to keep for messages.
 const STDERR_TAIL: u64 = 4_000;
 
-/// Something heard.
+/// An item from the channel.
 #[derive(Debug)]
 pub enum ChannelItem {
-    /// The agent said or did this. What was there before this process came is read for its facts alone, and is
-    /// not given out again.
+    /// New events of the agent. Output from before this process started is added to the transcript and
+    /// not returned again.
     Said(Vec<AgentEvent>),
-    /// Its process is over.
+    /// The agent's process is over.
     Over(ChildState),
 }
 
-/// The way from an agent to its run, for one turn.
+/// The connection from an agent to its run, for one turn.
 #[derive(Debug)]
 pub struct Channel {
     dir: PathBuf,
@@ -40,12 +40,12 @@ pub struct Channel {
     lines: AgentLines,
     transcript: Transcript,
     offset: u64,
-    /// What was written before this process came.
+    /// The size of the output before this process started.
     known: u64,
 }
 
 impl Channel {
-    /// Listens to a CLI that prints lines. `host` is there where this process has just started it.
+    /// Reads a CLI that prints lines. `host` is present if this process has just started the CLI.
     pub fn of_lines(
         dialect: &dyn Dialect,
         watcher: &Watcher,
@@ -63,7 +63,7 @@ impl Channel {
         }
     }
 
-    /// Waits for what comes next. After [`Heard::Over`] nothing does.
+    /// Waits for the next item. [`ChannelItem::Over`] is the last one.
     pub async fn next(&mut self) -> ChannelItem {
         while let Some(event) = self.events.recv().await {
             match event {
@@ -80,7 +80,7 @@ impl Channel {
         ChannelItem::Over(child_state(&self.dir))
     }
 
-    /// Reads the rest of a turn whose host died, once nobody can write any more.
+    /// Reads the rest of a turn whose host died, once no process can write any more.
     pub fn read_rest(&mut self) {
         let mut tail = Tail::new(&self.dir.join(names::STDOUT), self.offset);
         let mut buffer = Vec::new();
@@ -92,13 +92,13 @@ impl Channel {
         }
     }
 
-    /// Sums the turn up, by the judgement of its dialect.
+    /// Summarises the turn. The dialect gives the verdict.
     pub fn sum_up(&self, dialect: &dyn Dialect, over: ProcessEnd<'_>) -> SessionEnd {
         let stderr = files::read_tail(&self.dir.join(names::STDERR), STDERR_TAIL);
         self.transcript.end(dialect.judge(&self.transcript, over, &stderr), self.offset)
     }
 
-    /// What is to be said of the stream as a whole.
+    /// Returns the final events about the stream as a whole.
     pub fn end(&mut self) -> Vec<AgentEvent> {
         let mut events = Vec::new();
         self.lines.end(&mut events);

@@ -1,6 +1,6 @@
-//! The boundary to an agent CLI: everything that differs from one CLI to the next.
+//! The boundary to an agent CLI: everything that differs between CLIs.
 //!
-//! A dialect translates and decides nothing. What follows from what an agent says is the engine's.
+//! A dialect only translates. The engine decides what follows from an agent's output.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -16,21 +16,21 @@ use super::sim::Sim;
 use super::transcript::{ProcessEnd, Transcript};
 use super::turn::{Prepared, TurnPaths, TurnRequest, UserEnvironment};
 
-/// Starts, reads and answers one agent CLI. A session has one dialect, found by the name of its driver.
+/// A translator that starts, reads and answers one agent CLI. A session has one dialect, found by the
+/// name of its driver.
 pub trait Dialect: fmt::Debug + Send + Sync {
-    /// The name of the driver in flags and files.
+    /// Returns the name of the driver in flags and files.
     fn name(&self) -> &'static str;
 
-    /// The program to look for on `PATH`. A driver without one is the Windlass binary itself.
+    /// Returns the program to find on `PATH`. A driver without one is the Windlass binary itself.
     fn program(&self) -> Option<&'static str>;
 
-    /// Tells a person how to install a missing CLI.
+    /// Returns the command that installs a missing CLI.
     fn install_hint(&self) -> Option<&'static str>;
 
-    /// What the CLI can do.
     fn capabilities(&self) -> Capabilities;
 
-    /// The file in which the CLI keeps the user's own settings, if a turn needs to know them.
+    /// Returns the file with the user's own settings of the CLI, if a turn needs them.
     fn user_settings(&self, home: &Path, env: &[(String, String)]) -> Option<PathBuf>;
 
     /// Prepares one turn: arguments, environment and files. Starts and writes nothing.
@@ -41,34 +41,34 @@ pub trait Dialect: fmt::Debug + Send + Sync {
         outside: &UserEnvironment<'_>,
     ) -> Prepared;
 
-    /// Names the files of a turn that may hold secrets. Windlass deletes them when the turn is over.
+    /// Returns the names of a turn's files that may contain secrets. Windlass deletes them when the turn
+    /// is over.
     fn secret_files(&self) -> &'static [&'static str];
 
-    /// Returns a reader of what the CLI prints in one turn.
+    /// Returns a reader for the output of one turn.
     fn reader(&self) -> Box<dyn ReadLine>;
 
-    /// Reads what the CLI wrote to a hook. `event` is the argument that the hook was installed with. A
-    /// payload that cannot be read is a tool that nobody knows, or a plain stop.
+    /// Parses the payload that the CLI sent to a hook. `event` is the argument that the hook was
+    /// installed with. An unreadable payload becomes an unknown tool or a plain stop.
     fn read_hook(&self, event: &str, payload: &[u8]) -> HookKind;
 
-    /// The folder in which the agent was when it called a hook, where the call says so.
+    /// Returns the agent's folder at the time of the hook call, if the payload contains it.
     fn hook_folder(&self, payload: &[u8]) -> Option<PathBuf>;
 
-    /// Puts an answer into the CLI's words. An answer that does not fit never lets a tool through.
-    /// `payload` is what the CLI wrote to the hook. For a tool and for a
-    /// stop it is empty.
+    /// Translates an answer into the CLI's format. An unsuitable answer never allows a tool. `payload`
+    /// is the data that the CLI sent to the hook; it is empty for a tool and for a stop.
     fn write_answer(&self, event: &str, payload: &[u8], answer: &HookAnswer) -> Printed;
 
-    /// Judges how a turn went, once its process is over. Most dialects leave it to the transcript, which
-    /// judges by the typed results that their reader found.
+    /// Judges how a turn went, once its process is over. Most dialects leave this to the transcript,
+    /// which judges by the typed results from their reader.
     fn judge(&self, transcript: &Transcript, over: ProcessEnd<'_>, stderr: &str) -> SessionVerdict {
         transcript.judge(over, stderr)
     }
 }
 
-/// Reads the lines of one turn.
+/// A reader of the lines of one turn.
 pub trait ReadLine: fmt::Debug + Send {
-    /// Adds what a line says to `out`. An error is a line that cannot be read.
+    /// Adds the events of a line to `out`. Returns an error if the line is unreadable.
     fn read_line(&mut self, line: &str, out: &mut Vec<AgentEvent>) -> Result<(), String>;
 }
 
@@ -83,7 +83,7 @@ impl Default for Agents {
 }
 
 impl Agents {
-    /// Adds a dialect, or replaces the one of its name.
+    /// Adds a dialect, or replaces the one with the same name.
     #[must_use]
     pub fn with(mut self, dialect: Arc<dyn Dialect>) -> Agents {
         self.0.retain(|known| known.name() != dialect.name());
@@ -91,36 +91,32 @@ impl Agents {
         self
     }
 
-    /// Finds the dialect of a driver by its name.
+    /// Returns the dialect of a driver.
     pub fn named(&self, name: &str) -> Option<&Arc<dyn Dialect>> {
         self.0.iter().find(|dialect| dialect.name() == name)
     }
 
-    /// The dialect of that name, or the first of all where there is none.
+    /// Returns the dialect with this name, or the first of all if there is none.
     pub fn named_or_first(&self, name: Option<&str>) -> Arc<dyn Dialect> {
         let found = name.and_then(|name| self.named(name)).or_else(|| self.0.first());
         found.map_or_else(|| Arc::new(Claude) as Arc<dyn Dialect>, Arc::clone)
     }
 
-    /// What a driver can do. One that is not there can do nothing.
+    /// Returns the capabilities of a driver. An unknown driver has none.
     pub fn capabilities(&self, name: &str) -> Capabilities {
         self.named(name).map(|dialect| dialect.capabilities()).unwrap_or_default()
     }
 
-    /// Lists all of them.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Dialect>> {
         self.0.iter()
     }
 }
 
-/// What the forwarder prints, and how it exits.
+/// The output and exit code of the hook forwarder.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Printed {
-    /// Its exit code.
     pub exit: u8,
-    /// For standard output.
     pub stdout: String,
-    /// For standard error.
     pub stderr: String,
 }
 

@@ -7,35 +7,26 @@ use std::time::Duration;
 
 use crate::process::{ShortEnv, ShortProgram, SpawnError, run_short};
 
-/// Why a CLI is of no use.
+/// An error from probing a CLI.
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeError {
-    /// It does not start.
     #[error(transparent)]
     Start(#[from] SpawnError),
-    /// It did not say its version in time.
-    #[error("{program} said nothing within {limit:?}", program = program.display())]
-    Silent {
-        /// Which program.
-        program: PathBuf,
-        /// How long it had.
-        limit: Duration,
-    },
-    /// It ended with an error.
+    /// The program did not print its version in time.
+    #[error("`{program} --version` did not finish within {limit:?}", program = program.display())]
+    Silent { program: PathBuf, limit: Duration },
     #[error("`{program} --version` ended with code {code:?}: {said}", program = program.display())]
     Failed {
-        /// Which program.
         program: PathBuf,
-        /// Its exit code.
         code: Option<i32>,
-        /// What it said.
+        /// The standard error of the program.
         said: String,
     },
 }
 
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// The version an agent CLI says it is.
+/// Returns the version that an agent CLI reports.
 pub fn probe(program: &Path) -> Result<String, ProbeError> {
     let args: &[&OsStr] = &[OsStr::new("--version")];
     let output = run_short(&ShortProgram {
@@ -57,7 +48,7 @@ pub fn probe(program: &Path) -> Result<String, ProbeError> {
     Ok(text.lines().next().unwrap_or_default().trim().to_owned())
 }
 
-/// Finds a program: a name on the given `PATH`, anything with a slash as it is.
+/// Finds a program: a name on the given `PATH`, or any path with a slash relative to `cwd`.
 pub fn find_program(name: &str, path: &str, cwd: &Path) -> Option<PathBuf> {
     if name.contains('/') {
         return Some(cwd.join(name)).filter(|candidate| is_program(candidate));

@@ -1,7 +1,7 @@
-//! What an agent CLI prints, line by line, in whatever dialect.
+//! Reads the output of an agent CLI line by line, in any dialect.
 //!
-//! Nothing is fatal: a line that cannot be read is a `Warning`. What is kept of one line is bounded,
-//! whatever it holds.
+//! No line is fatal: an unreadable line becomes a `Warning`. The size of the kept data per line is
+//! bounded.
 
 use std::borrow::Cow;
 
@@ -10,17 +10,17 @@ use windlass_core::agent::AgentEvent;
 use super::dialect::{Dialect, ReadLine};
 use crate::tail::MAX_LINE;
 
-/// The most of one text that is kept: more than a model says at once.
+/// The maximum number of bytes kept of one text: more than a model writes at once.
 pub(super) const TEXT_MAX: usize = 1 << 20;
-/// The most of a name or an id.
+/// The maximum number of bytes kept of a name or an id.
 const NAME_MAX: usize = 1024;
-/// How many lines of a stream that cannot be read are told one by one.
+/// The number of unreadable lines that get a warning of their own.
 const TOLD: u64 = 3;
-/// What a longer line says is cut to what may be kept.
+/// The size above which the events of a line are checked and cut.
 const LONG: usize = 64 * 1024;
 
-/// Reads a stream piece by piece. The first few lines that cannot be read are told one by one,
-/// the rest are counted.
+/// A reader of a stream in chunks. The first few unreadable lines each become a warning; the rest are
+/// counted.
 #[derive(Debug)]
 pub struct AgentLines {
     reader: Box<dyn ReadLine>,
@@ -28,16 +28,16 @@ pub struct AgentLines {
 }
 
 impl AgentLines {
-    /// Reads what a CLI of this dialect prints in one turn.
+    /// Creates a reader for the output of one turn in this dialect.
     pub fn of(dialect: &dyn Dialect) -> AgentLines {
         AgentLines { reader: dialect.reader(), unreadable: 0 }
     }
 
-    /// Reads whole lines, and says that so many bytes of lines that were too long came before.
+    /// Reads whole lines. `skipped` is the size of the overlong lines left out before them.
     pub fn read(&mut self, chunk: &[u8], skipped: u64, out: &mut Vec<AgentEvent>) {
         if skipped > 0 {
             let most = MAX_LINE >> 20;
-            self.warn(out, || format!("left out {skipped} bytes: a line may have {most} MB"));
+            self.warn(out, || format!("left out {skipped} bytes: a line may be at most {most} MB long"));
         }
         let mut rest = chunk;
         while !rest.is_empty() {
@@ -48,7 +48,7 @@ impl AgentLines {
         }
     }
 
-    /// The stream is over: says how many lines were counted and not told.
+    /// Ends the stream and adds a warning with the number of further unreadable lines.
     pub fn end(&mut self, out: &mut Vec<AgentEvent>) {
         let counted = std::mem::take(&mut self.unreadable).saturating_sub(TOLD);
         if counted > 0 {
@@ -62,13 +62,13 @@ impl AgentLines {
         if line.is_empty() {
             return;
         }
-        // In a flood of lines that are no events, looking at each would take longer than the flood.
+        // In a flood of lines that are not events, parsing each would take longer than printing them.
         if self.unreadable >= TOLD && line.first() != Some(&b'{') {
             self.unreadable += 1;
             return;
         }
-        // Checked once for all its strings, which is quicker than one by one. A broken character
-        // costs that character, not the line.
+        // Checking the whole line once is faster than checking each string. An invalid character costs
+        // only that character, not the line.
         let line = std::str::from_utf8(line).map_or_else(|_| String::from_utf8_lossy(line), Cow::Borrowed);
         let before = out.len();
         if let Err(error) = self.reader.read_line(&line, out) {
@@ -95,7 +95,7 @@ pub fn read_stream(dialect: &dyn Dialect, stream: &[u8], out: &mut Vec<AgentEven
     lines.end(out);
 }
 
-/// At most `max` bytes, cut at a character.
+/// Returns at most `max` bytes, cut at a character boundary.
 pub(super) fn shorten(text: &str, max: usize) -> String {
     if text.len() <= max {
         return text.to_owned();
@@ -104,7 +104,7 @@ pub(super) fn shorten(text: &str, max: usize) -> String {
     format!("{}…", text.get(..end).unwrap_or_default())
 }
 
-/// Cuts what an event says to what may be kept of it.
+/// Cuts the texts of an event to the sizes that may be kept.
 fn cut(event: &mut AgentEvent) {
     match event {
         AgentEvent::SessionInit { session, model, tools } => {
@@ -139,7 +139,7 @@ fn cut(event: &mut AgentEvent) {
     }
 }
 
-/// Cuts a long text in its middle: an agent says at the end what it has done.
+/// Cuts a long text in its middle: an agent summarises its work at the end.
 pub(super) fn cut_text(text: &mut String) {
     if text.len() <= TEXT_MAX {
         return;

@@ -1,8 +1,8 @@
-//! Agent CLIs: what each can do, how it is launched, read and answered.
+//! Agent CLIs: their capabilities, and how Windlass launches, reads and answers each.
 //!
-//! Each agent has one private folder and one line in [`Agents`]. Everybody else asks a [`Dialect`],
-//! which they find by the name of the driver, and what it can do. Which driver a run takes is the
-//! runtime's choice; what follows from what an agent says is the engine's.
+//! Each agent has one private folder and one line in [`Agents`]. All other code finds a [`Dialect`] by
+//! the name of the driver and asks it. The runtime chooses the driver of a run; the engine decides what
+//! follows from an agent's output.
 
 mod channel;
 mod claude;
@@ -23,16 +23,16 @@ pub use transcript::{ProcessEnd, Transcript};
 pub use turn::{Prepared, TurnPaths, TurnRequest, UserEnvironment};
 pub use windlass_core::agent::{AgentEvent, ApiRetry, RateLimit, TurnResult};
 
-/// What a driver can do.
+/// The capabilities of a driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Capabilities {
-    /// Says what it does as it does it.
+    /// Reports events while it works.
     pub stream: bool,
-    /// Goes on with a former conversation.
+    /// Continues an earlier conversation.
     pub resume: bool,
-    /// Goes on with a copy of one.
+    /// Continues a copy of an earlier conversation.
     pub fork: bool,
-    /// Hooks it can call.
+    /// The hooks that it can call.
     pub hooks: &'static [&'static str],
     /// A hook can keep it from stopping.
     pub stop_block: bool,
@@ -40,25 +40,25 @@ pub struct Capabilities {
     pub permissions: bool,
     /// Can ask a person.
     pub questions: bool,
-    /// Takes MCP servers.
+    /// Accepts MCP servers.
     pub mcp: bool,
-    /// Holds a limit on spending itself.
+    /// Enforces a spending limit itself.
     pub budget: bool,
-    /// Takes the name of a model.
+    /// Accepts the name of a model.
     pub models: bool,
-    /// Takes `opus`, `sonnet` and `haiku` for models.
+    /// Accepts `opus`, `sonnet` and `haiku` as models.
     pub model_tiers: bool,
-    /// Says what it spent.
+    /// Reports its usage.
     pub usage: bool,
-    /// Outlives the engine and is read on by the next one.
+    /// Survives the death of the engine, and the next engine continues to read its output.
     pub adoptable: bool,
-    /// Loads plugins of Claude Code.
+    /// Loads Claude Code plugins.
     pub plugins: bool,
-    /// Gives an answer that fits a JSON Schema.
+    /// Returns an answer that matches a JSON Schema.
     pub schema: bool,
     /// The tools that a session can have.
     pub tools: &'static [ToolName],
-    /// Takes a message that begins with a slash for a command of its own.
+    /// Treats a message that starts with a slash as a command.
     pub slash_commands: bool,
     /// Reads a file that a message mentions (`@src/main.rs`).
     pub reads_mentions: bool,

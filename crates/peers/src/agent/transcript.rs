@@ -1,7 +1,7 @@
-//! What an agent's events add up to: its last words, what it spent, how its turn went.
+//! Folds an agent's events into its last message, its usage and the verdict on its turn.
 //!
-//! A fold. The verdict rests on typed fields of the CLI's own messages and on the exit, never
-//! on words in a transcript.
+//! The verdict depends on typed fields of the CLI's own messages and on the exit, never on words in a
+//! transcript.
 
 use std::collections::VecDeque;
 
@@ -15,16 +15,16 @@ use windlass_core::agent::{AgentEvent, ApiTrouble, FailureCause, TurnFailure, Tu
 use super::lines::{TEXT_MAX, cut_text};
 use crate::tail::MAX_LINE;
 
-/// As many conversations as usually speak at once; one more may count a message twice until the
-/// result sets it right.
+/// The number of conversations that usually run at once. With more, a message may count twice until the
+/// result corrects the sum.
 const OPEN_MESSAGES: usize = 8;
 
-/// How the process of a turn ended.
+/// The end of a turn's process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProcessEnd<'a> {
-    /// Its host says.
+    /// The host recorded the exit.
     Exited(&'a ExitFile),
-    /// Its host died.
+    /// The host died.
     Lost,
 }
 
@@ -37,23 +37,23 @@ pub struct Transcript {
     results: u32,
     finished: Usage,
     cumulative_cost: Option<f64>,
-    /// The latest messages no result has accounted for yet; their parts repeat the usage.
+    /// The latest messages that no result covers yet. Their parts repeat the usage.
     open: VecDeque<(String, Usage)>,
-    /// The same for messages further back, which no part will repeat.
+    /// The usage of older messages, which no part will repeat.
     open_before: Usage,
     tool_calls: u32,
     spoke: bool,
     resets_at: Option<Moment>,
     is_rejected: bool,
     api_error: Option<(ApiTrouble, String)>,
-    /// Something came after the last result: another turn is under way.
+    /// Set if an event came after the last result: another turn has started.
     is_mid_turn: bool,
-    /// A line was too long to be read.
+    /// Set if a line was too long to read.
     has_gap: bool,
 }
 
 impl Transcript {
-    /// Takes one event in.
+    /// Adds one event.
     pub fn add(&mut self, event: &AgentEvent) {
         self.spoke |= matches!(
             event,
@@ -86,12 +86,12 @@ impl Transcript {
         }
     }
 
-    /// Takes in that bytes of the stream were left out, because their lines were too long.
+    /// Records that bytes of the stream were skipped because their lines were too long.
     pub fn skip(&mut self, bytes: u64) {
         self.has_gap |= bytes > 0;
     }
 
-    /// Several parts of one message are one text.
+    /// Adds a text. Several parts of one message form one text.
     fn add_text(&mut self, text: &str, message_id: &str) {
         self.is_mid_turn = true;
         self.api_error = None;
@@ -99,19 +99,20 @@ impl Transcript {
             Some(last) if !message_id.is_empty() && self.last_message_id == message_id => {
                 last.push('\n');
                 last.push_str(text);
-                // Each part is bounded; of very many, the first and the last are kept.
+                // Each part is bounded; of very many parts, the first and the last are kept.
                 if last.len() > 2 * TEXT_MAX {
                     cut_text(last);
                 }
             }
-            // Its memory serves again.
+            // Reuses the allocation.
             Some(last) => text.clone_into(last),
             None => self.last_text = Some(text.to_owned()),
         }
         message_id.clone_into(&mut self.last_message_id);
     }
 
-    /// The parts of a message come together, but for those of subagents in between.
+    /// Adds the usage of a message. The parts of a message arrive together, except that parts of
+    /// subagents may come in between.
     fn add_spent(&mut self, message_id: &str, usage: &Usage) {
         if let Some((_, known)) = self.open.iter_mut().rev().find(|(id, _)| id == message_id) {
             *known = *usage;
@@ -139,12 +140,12 @@ impl Transcript {
         self.last_result = Some(result.clone());
     }
 
-    /// Results seen so far.
+    /// Returns the number of results so far.
     pub fn results(&self) -> u32 {
         self.results
     }
 
-    /// What was spent so far, each message counted once.
+    /// Returns the usage so far, counting each message once.
     pub fn usage(&self) -> Usage {
         let mut sum = self.finished;
         if self.cumulative_cost.is_some() {
@@ -157,12 +158,12 @@ impl Transcript {
         sum
     }
 
-    /// The agent's last words in the main conversation.
+    /// Returns the agent's last message in the main conversation.
     pub fn last_message(&self) -> Option<&str> {
         self.last_text.as_deref()
     }
 
-    /// Sums the turn up, once its process is over and `offset` bytes of its stream were read.
+    /// Summarises the turn, once its process is over and `offset` bytes of its stream were read.
     pub fn end(&self, verdict: SessionVerdict, offset: u64) -> SessionEnd {
         SessionEnd {
             verdict,
@@ -176,11 +177,11 @@ impl Transcript {
         }
     }
 
-    /// Judges how the turn went, once its process is over. `stderr` is the end of its standard error, for
-    /// the text of a failure alone.
+    /// Judges how the turn went, once its process is over. `stderr` is the end of its standard error,
+    /// used only for the text of a failure.
     pub fn judge(&self, over: ProcessEnd<'_>, stderr: &str) -> SessionVerdict {
         let exit = match over {
-            // A whole result and nothing after it: the turn was over before its host died.
+            // A successful result with nothing after it: the turn was over before its host died.
             ProcessEnd::Lost if self.is_whole() => return SessionVerdict::Completed,
             ProcessEnd::Lost => return interrupted("its host died"),
             ProcessEnd::Exited(exit) => exit,
@@ -201,13 +202,13 @@ impl Transcript {
         }
     }
 
-    /// Whether the last turn ended well and no other began.
+    /// Decides whether the last turn succeeded and no other started.
     fn is_whole(&self) -> bool {
         !self.is_mid_turn && self.last_result.as_ref().is_some_and(|result| result.failure.is_none())
     }
 
     fn judge_result(&self, result: &TurnResult, exit: &ExitFile, stderr: &str) -> SessionVerdict {
-        // What comes after a whole turn, an exit code too, does not undo it.
+        // Nothing after a successful turn undoes it, not even an exit code.
         if self.is_whole() {
             return SessionVerdict::Completed;
         }
@@ -217,7 +218,7 @@ impl Transcript {
         let Some(failure) = &result.failure else { return interrupted("ended in the middle of a turn") };
         match failure.cause {
             FailureCause::Api(trouble) => {
-                // The message before it may say more precisely what it was.
+                // The message before the result may give a more precise cause.
                 let trouble = self.api_error.as_ref().map_or(trouble, |(trouble, _)| *trouble);
                 self.judge_api_error(trouble, &describe(failure, stderr))
             }
@@ -248,7 +249,7 @@ impl Transcript {
         if code == 0 && self.has_gap {
             let most = MAX_LINE >> 20;
             let what = format!(
-                "printed a line of more than {most} MB, which Windlass does not read, and its result may be in it"
+                "printed a line of more than {most} MB, which Windlass skipped: the result may be in it"
             );
             return failed(SessionFailure::Unreadable, what);
         }
@@ -263,7 +264,7 @@ impl Transcript {
     }
 }
 
-/// 128 and more: the CLI says that a signal ended it.
+/// Decides whether a signal ended the process. CLIs report that with an exit code above 128.
 fn is_cut_off(exit: &ExitFile) -> bool {
     exit.code.is_some_and(|code| code > 128) || exit.signal.is_some()
 }
@@ -276,7 +277,7 @@ fn describe(failure: &TurnFailure, stderr: &str) -> String {
     }
 }
 
-/// The last few hundred bytes, from the start of a character.
+/// Returns the last 600 bytes, from the start of a character.
 fn last_lines(text: &str) -> &str {
     let text = text.trim();
     let from = text.len().saturating_sub(600);

@@ -1,4 +1,4 @@
-//! One turn to be started: what a dialect is told about it, and what is the same for every agent CLI.
+//! A request to start one turn, and the parts of a launch that every agent CLI shares.
 
 use std::path::{Path, PathBuf};
 
@@ -11,33 +11,32 @@ use windlass_core::time::Moment;
 
 use crate::process::env::passed_on;
 
-/// The turn, for the agent's tools.
+/// The variables that describe the turn to the agent's tools.
 const NODE: &str = "WINDLASS_NODE";
 const ITERATION: &str = "WINDLASS_ITERATION";
 const ATTEMPT: &str = "WINDLASS_ATTEMPT";
 
-/// One turn to be started.
+/// A request to start one turn.
 #[derive(Debug, Clone, Copy)]
 pub struct TurnRequest<'a> {
-    /// The run's orders.
+    /// The settings of the run.
     pub spec: &'a Spec,
-    /// The node's orders.
+    /// The settings of the node.
     pub settings: &'a SessionSettings,
-    /// The folder that the session works in.
+    /// The folder in which the session works.
     pub workspace: &'a str,
     /// The role of the agent.
     pub system: Option<&'a str>,
     /// The prompt and the session of this turn.
     pub plan: &'a SessionPlan,
-    /// The run.
     pub run: &'a RunId,
-    /// The effect that starts the turn; iteration and attempt are in it.
+    /// The effect that starts the turn; it contains the iteration and the attempt.
     pub effect: &'a EffectId,
-    /// The present, to turn the deadline into a span.
+    /// The current time, to turn the deadline into a duration.
     pub now: Moment,
 }
 
-/// Where the files and programs of a turn are.
+/// The paths of the files and programs of a turn.
 #[derive(Debug, Clone, Copy)]
 pub struct TurnPaths<'a> {
     /// The turn's own folder, absolute.
@@ -48,31 +47,32 @@ pub struct TurnPaths<'a> {
     pub windlass_exe: &'a Path,
 }
 
-/// What a turn takes from the user's machine.
+/// The parts of the user's environment that a turn needs.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct UserEnvironment<'a> {
-    /// The environment that Windlass itself was started with.
+    /// The environment in which Windlass itself was started.
     pub env: &'a [(String, String)],
-    /// The text of the user's own settings of the CLI ([`Dialect::user_settings`](super::Dialect::user_settings)).
+    /// The text of the user's own settings of the CLI
+    /// ([`Dialect::user_settings`](super::Dialect::user_settings)).
     pub user_settings: Option<&'a str>,
 }
 
-/// A launch, and the files it needs.
+/// A launch and the files it needs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prepared {
     /// The program, its arguments and its environment, for the host.
     pub launch: Launch,
-    /// Files to write first, each 0600.
+    /// Files to write before the launch, each with mode 0600.
     pub files: Vec<(PathBuf, Vec<u8>)>,
 }
 
 impl TurnRequest<'_> {
-    /// The mark by which the descendants of the turn's process are found.
+    /// Returns the mark by which Windlass finds the descendants of the turn's process.
     pub fn cookie(&self) -> String {
         format!("{}.{}", self.run, self.effect)
     }
 
-    /// The variables of Windlass's own that the agent, its hooks and its tools get.
+    /// Returns Windlass's own variables for the agent, its hooks and its tools.
     pub fn own_env(&self, paths: &TurnPaths<'_>) -> Vec<(String, String)> {
         let pairs = [
             (RUN, self.run.to_string()),
@@ -86,8 +86,8 @@ impl TurnRequest<'_> {
         pairs.map(|(name, value)| (name.to_owned(), value)).into()
     }
 
-    /// Makes the launch of a CLI that is started with `argv` and reads `stdin`. It gets what a child may get of
-    /// the environment, and Windlass's own variables.
+    /// Creates the launch of a CLI that is started with `argv` and reads `stdin`. Its environment is the
+    /// allowed part of the user's environment plus Windlass's own variables.
     pub fn launch(
         &self,
         paths: &TurnPaths<'_>,
@@ -106,7 +106,7 @@ impl TurnRequest<'_> {
             deadline_ms: self.plan.deadline.map(|deadline| deadline.since(self.now).max(1)),
             grace_ms: self.spec.limits.grace_ms,
             merge_stderr: false,
-            // What an agent says is the record of its work: it is never cut.
+            // The agent's output is the record of its work, so it is never truncated.
             output_max: None,
             cookie: self.cookie(),
         }

@@ -1,6 +1,6 @@
-//! Ends what is left in the group of processes of a lost child, and removes the group.
+//! Ends the processes that are left in the cgroup of a lost child, and removes the cgroup.
 //!
-//! The host made it and noted where it is; making one is `pawl::host`.
+//! The host creates the cgroup and writes down its path (`pawl::host`).
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,13 +14,13 @@ use super::{ChildState, child_state, is_locked};
 use crate::files::read_bounded;
 use crate::os::{group_folders, is_group, kill_group, members};
 
-/// So long a process may take to put its things away.
+/// Time for a process to clean up.
 const GRACE: Duration = Duration::from_secs(2);
 const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// Asks everybody in the child's group to end, kills who does not, and removes the group. Whether nobody
-/// is left; so it is where the child has no group.
+/// Ends every process in the child's cgroup, first with SIGTERM, then with SIGKILL, and removes the
+/// cgroup. Returns true if no process is left or the child has no cgroup.
 pub fn sweep_group(dir: &Path, cookie: &str) -> bool {
     let Some(group) = group_of(dir, cookie) else { return true };
     let begun = Instant::now();
@@ -29,7 +29,7 @@ pub fn sweep_group(dir: &Path, cookie: &str) -> bool {
         let folders = group_folders(&group);
         let left: Vec<i32> = folders.iter().flat_map(|folder| members(folder)).collect();
         if left.is_empty() {
-            // From the inside out.
+            // Innermost folders first.
             for folder in folders.iter().rev() {
                 let _ = fs::remove_dir(folder);
             }
@@ -43,7 +43,7 @@ pub fn sweep_group(dir: &Path, cookie: &str) -> bool {
         }
         match begun.elapsed() < GRACE {
             true => left.iter().filter(|pid| asked.insert(**pid)).for_each(|pid| signal(*pid, Signal::TERM)),
-            // All at one stroke, so that none can fork away; an old kernel cannot.
+            // `cgroup.kill` ends all at once, so that none can fork away. Old kernels lack it.
             false if kill_group(&group) => {}
             false => left.iter().for_each(|pid| signal(*pid, Signal::KILL)),
         }
@@ -51,14 +51,14 @@ pub fn sweep_group(dir: &Path, cookie: &str) -> bool {
     }
 }
 
-/// Removes the group of a child of which nobody lives any more: its guard does that, unless it was killed.
+/// Removes the cgroup of a dead child. Normally the guard does this, unless it was killed.
 pub fn clear_group(dir: &Path, cookie: &str) {
     if !dir.join(files::CGROUP).exists() {
         return;
     }
     let is_dead = match child_state(dir) {
         ChildState::Running { .. } => false,
-        // The guard is still at it.
+        // The guard is still cleaning up.
         ChildState::Ended(_) => !is_locked(dir),
         ChildState::NotStarted | ChildState::Lost => true,
     };
@@ -67,7 +67,8 @@ pub fn clear_group(dir: &Path, cookie: &str) {
     }
 }
 
-/// Where the group is, by the host's note. An agent can write the note: only a group of the right name counts.
+/// Returns the path of the cgroup from the host's note. An agent can write the note, so the name must
+/// match.
 fn group_of(dir: &Path, cookie: &str) -> Option<PathBuf> {
     let bytes = read_bounded(&dir.join(files::CGROUP), 4096).ok()?;
     let path = PathBuf::from(String::from_utf8(bytes).ok()?);
@@ -76,7 +77,8 @@ fn group_of(dir: &Path, cookie: &str) -> Option<PathBuf> {
 }
 
 fn signal(pid: i32, signal: Signal) {
-    // It was in the group a moment ago; one that ended meanwhile is not asked again.
+    // The process was in the cgroup a moment ago. If it ended meanwhile, the signal is lost without
+    // harm.
     if let Some(pid) = Pid::from_raw(pid).filter(|pid| pid.as_raw_nonzero().get() > 1) {
         let _ = kill_process(pid, signal);
     }

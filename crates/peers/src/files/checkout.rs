@@ -1,8 +1,8 @@
-//! Files in a checkout: written so that no agent ever commits half of one.
+//! Writes files in a checkout so that no agent ever commits half of one.
 //!
-//! The draft of a file lies in Windlass's own folder within `.git`, and is renamed from there. Where
-//! `.git` is on another file system it must lie beside the file, and git is told to ignore it.
-//! Outside of a repository it lies beside the file as well.
+//! The draft of a file is in Windlass's own folder within `.git` and is renamed from there. If `.git` is
+//! on another file system, the draft must be beside the file, and git is configured to ignore it.
+//! Outside of a repository the draft is beside the file as well.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -12,21 +12,21 @@ use std::path::{Path, PathBuf};
 use super::draft::{self, DraftFile};
 use super::{FileError, FileMode, create_whole, io_error, make_private_dir, read_bounded, write_whole};
 
-/// What a `.git` file or the name of a shared folder may take.
+/// The maximum size of a `.git` or `commondir` file.
 const MAX_NAME: u64 = 16 * 1024;
 const MAX_EXCLUDE: u64 = 1024 * 1024;
 
-/// Replaces a file's whole content; a crash leaves the old or the new.
+/// Replaces a file's whole content; a crash leaves the old or the new content.
 pub fn write(path: &Path, bytes: &[u8], mode: FileMode) -> Result<(), FileError> {
     write_whole(begin(path, mode.bits()), path, bytes)
 }
 
-/// Writes a file that must not exist yet. `false` when it does, and nothing is changed.
+/// Creates a file. Returns false and changes nothing if it exists.
 pub fn create_new(path: &Path, bytes: &[u8], mode: FileMode) -> Result<bool, FileError> {
     create_whole(begin(path, mode.bits()), path, bytes)
 }
 
-/// The draft of a file, whole and on the disk.
+/// Creates the draft of a file, complete and synced to disk.
 pub fn draft(path: &Path, bytes: &[u8], mode: u32) -> Result<DraftFile, FileError> {
     let written = begin(path, mode).and_then(|draft| {
         draft.file().write_all(bytes)?;
@@ -49,14 +49,15 @@ fn begin(path: &Path, mode: u32) -> io::Result<DraftFile> {
     DraftFile::beside(path, mode)
 }
 
-/// A rename may still be refused: one file system may be mounted twice.
+/// Decides whether two paths are on one device. The system may still refuse a rename, because one file
+/// system may be mounted twice.
 fn is_same_device(folder: &Path, path: &Path) -> bool {
     let device = |path: &Path| fs::metadata(path).map(|meta| meta.dev()).ok();
     let target = path.parent().and_then(device);
     target.is_some() && device(folder) == target
 }
 
-/// Removes what dead processes left in a folder of a checkout and among the drafts of its repository.
+/// Removes the drafts of dead processes from a folder of a checkout and from its repository.
 pub fn clear(folder: &Path) {
     draft::clear_dead(folder);
     if let Some(drafts) = drafts_for(&folder.join("file")) {
@@ -64,14 +65,14 @@ pub fn clear(folder: &Path) {
     }
 }
 
-/// Windlass's own folder in the git folder that all worktrees of a file's repository share; nothing
-/// outside of a repository.
+/// Returns Windlass's own folder in the git folder that all worktrees of a file's repository share, or
+/// `None` outside of a repository.
 pub fn own_folder(path: &Path) -> Option<PathBuf> {
     let common = path.ancestors().skip(1).find_map(|folder| common_of(&folder.join(".git")))?;
     Some(common.join("windlass"))
 }
 
-/// Where the drafts of Windlass's own folder are.
+/// Returns the folder of drafts in Windlass's own folder.
 pub fn drafts_in(own: &Path) -> PathBuf {
     own.join("tmp")
 }
@@ -80,7 +81,7 @@ fn drafts_for(path: &Path) -> Option<PathBuf> {
     own_folder(path).map(|own| drafts_in(&own))
 }
 
-/// What `.git` stands for, as git reads it.
+/// Resolves `.git` to the shared git folder, as git does.
 fn common_of(dot_git: &Path) -> Option<PathBuf> {
     let git_dir = match dot_git.is_dir() {
         true => dot_git.to_owned(),
@@ -99,8 +100,8 @@ fn text_of(path: &Path) -> Option<String> {
     Some(text.trim_end_matches('\n').to_owned())
 }
 
-/// Tells git to ignore the drafts in a checkout, by the file that is this clone's alone. Where that
-/// cannot be written they are still known by their name.
+/// Makes git ignore the drafts in a checkout, through the exclude file of this clone. If that file
+/// cannot be written, the names of the drafts still identify them.
 pub(super) fn hide_drafts(path: &Path) {
     let Some(info) = own_folder(path).and_then(|own| Some(own.parent()?.join("info"))) else { return };
     let exclude = info.join("exclude");

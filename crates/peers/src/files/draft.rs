@@ -1,9 +1,8 @@
-//! A file that is written and has no name yet: a draft, which is renamed into its place when it is
-//! whole.
+//! A draft: a file that is being written under a temporary name and renamed when it is complete.
 //!
-//! A kill leaves drafts behind. So the name of each says which process writes it, and whoever works
-//! in a folder next removes those of dead processes ([`clear_dead`]). A draft for Windlass's own
-//! folders lies beside its file; one for a checkout lies where nobody commits it
+//! A kill leaves drafts behind. So the name of each draft contains the process that writes it, and the
+//! next process that works in the folder removes the drafts of dead processes ([`clear_dead`]). A draft
+//! for Windlass's own folders is beside its file; a draft for a checkout is where nobody commits it
 //! ([`super::checkout`]).
 
 use std::fs::{self, File, OpenOptions};
@@ -18,10 +17,10 @@ use rustix::fs::{FlockOperation, flock};
 use super::open_plain;
 use crate::os;
 
-/// What git is to ignore where drafts must lie in a checkout.
+/// The pattern that git ignores where drafts must be in a checkout.
 pub(super) const PATTERN: &str = ".windlass-*-*-*.tmp";
 
-/// A file on its way to its place. Dropped before it is there, it is removed.
+/// An unfinished file. Dropping it before it is placed removes it.
 #[derive(Debug)]
 pub struct DraftFile {
     path: PathBuf,
@@ -30,30 +29,29 @@ pub struct DraftFile {
 }
 
 impl DraftFile {
-    /// An empty draft in the folder of its file.
+    /// Creates an empty draft in the folder of its file.
     pub(super) fn beside(target: &Path, mode: u32) -> io::Result<DraftFile> {
         let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty());
         DraftFile::within(folder.unwrap_or(Path::new(".")), target, mode)
     }
 
-    /// An empty draft in another folder.
+    /// Creates an empty draft in another folder.
     pub(crate) fn within(folder: &Path, target: &Path, mode: u32) -> io::Result<DraftFile> {
         let path = folder.join(new_name());
         let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&path)?;
         let draft = DraftFile { path, target: target.to_owned(), file };
-        // Who cannot see this process, in another container, still sees that the file is in use.
+        // A process in another container cannot see this process, but it sees the lock.
         let _ = flock(&draft.file, FlockOperation::NonBlockingLockExclusive);
-        // Not left to the umask: what is shared is meant to be.
+        // Independent of the umask: shared files must be shared.
         draft.file.set_permissions(fs::Permissions::from_mode(mode))?;
         Ok(draft)
     }
 
-    /// What is written into it.
     pub(crate) fn file(&self) -> &File {
         &self.file
     }
 
-    /// Puts it into its place, whatever is there.
+    /// Renames the draft to its target and replaces any file there.
     pub fn place(mut self) -> io::Result<()> {
         match fs::rename(&self.path, &self.target) {
             Err(error) if self.is_too_far(&error) => self.nearer()?.place(),
@@ -61,9 +59,9 @@ impl DraftFile {
         }
     }
 
-    /// Puts it into its place if nothing is there; whether it is.
+    /// Places the draft unless its target exists. Returns false if it does.
     pub fn place_new(mut self) -> io::Result<bool> {
-        // A link, unlike a rename, fails if something is there: whole or not at all.
+        // Unlike a rename, a hard link fails if the target exists.
         match fs::hard_link(&self.path, &self.target) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
@@ -76,7 +74,7 @@ impl DraftFile {
         error.kind() == io::ErrorKind::CrossesDevices && self.path.parent() != self.target.parent()
     }
 
-    /// The same in the folder of its file, where that is on another file system.
+    /// Copies the draft to the folder of its target, which is on another file system.
     fn nearer(&mut self) -> io::Result<DraftFile> {
         super::checkout::hide_drafts(&self.target);
         let mode = self.file.metadata()?.permissions().mode() & 0o777;
@@ -89,7 +87,7 @@ impl DraftFile {
 
 impl Drop for DraftFile {
     fn drop(&mut self) {
-        // Of no use any more; that it has become its file is what was wanted.
+        // Removes the draft, or its second name after a hard link.
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -100,13 +98,13 @@ pub fn clear_dead(folder: &Path) {
         let name = entry.file_name();
         let author = name.to_str().and_then(Author::of);
         if author.is_some_and(|author| !author.is_alive()) && is_free(&entry.path()) {
-            // Another process may have been quicker.
+            // Another process may have been faster.
             let _ = fs::remove_file(entry.path());
         }
     }
 }
 
-/// Whether a plain file is in use by nobody.
+/// Decides whether no process has locked a plain file.
 fn is_free(path: &Path) -> bool {
     open_plain(path).is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok())
 }
@@ -118,7 +116,8 @@ fn new_name() -> String {
     format!(".windlass-{pid}-{start}-{count}.tmp")
 }
 
-/// The process that writes a draft. Its start tells it from another that got its id later.
+/// The process that writes a draft. Its start time distinguishes it from a later process with the same
+/// id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Author {
     pid: u32,
@@ -147,7 +146,7 @@ impl Author {
     }
 }
 
-/// As it is written, without sign or blanks.
+/// Parses digits only, without sign or blanks.
 fn number(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }

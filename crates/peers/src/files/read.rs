@@ -1,4 +1,4 @@
-//! Reads a file that was found in a place: bounded, and never a pipe or a device.
+//! Reads a file that a walk found: bounded, and never a pipe or a device.
 
 use std::fs::File;
 use std::io::Read;
@@ -11,15 +11,15 @@ use super::walk::FoundFile;
 use super::{FileError, io_error};
 use crate::os;
 
-/// Reads a found file, and says which state of it that was. With `inside`, a real path, it must
-/// still lie there.
+/// Reads a found file and returns its content and its state. With `inside`, a canonical path, the file
+/// must still be below it.
 pub fn read(found: &FoundFile, inside: Option<&Path>, max: u64) -> Result<(Vec<u8>, Stamp), FileError> {
     let path = Path::new(&found.path);
     let too_large = || FileError::TooLarge { path: path.to_owned(), max };
     if found.stamp.size > max {
         return Err(too_large());
     }
-    // NONBLOCK and NOCTTY: what was put in its place since must not hang us, nor become ours.
+    // NONBLOCK and NOCTTY: a file that was replaced since must not block us or become our terminal.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let fd = openat(CWD, path, flags, Mode::empty()).map_err(|e| io_error(path, e.into()))?;
     let stat = fstat(&fd).map_err(|e| io_error(path, e.into()))?;
@@ -40,7 +40,8 @@ pub fn read(found: &FoundFile, inside: Option<&Path>, max: u64) -> Result<(Vec<u
     Ok((bytes, stamp))
 }
 
-/// Where an open file really is, asked of the file itself: its path may lead elsewhere by now.
+/// Decides whether an open file is below `root`, by its descriptor, because the path it was opened by
+/// may have changed.
 fn lies_in(file: &File, root: &Path) -> bool {
     os::path_of(file).is_ok_and(|real| real.starts_with(root))
 }

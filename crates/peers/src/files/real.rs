@@ -1,6 +1,6 @@
-//! Where a path leads once its links are followed, whether or not something is there yet.
+//! Resolves the links of a path, even if the target does not exist yet.
 //!
-//! Only links are looked at: nothing is opened, so that no device or pipe can hold us up.
+//! Only reads links and opens nothing, so that no device or pipe can block it.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -9,13 +9,13 @@ use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-/// As many as the kernel follows.
+/// The kernel's own limit.
 const MOST_LINKS: usize = 40;
-/// No tool can use a longer path.
+/// The maximum length in bytes. No tool can use a longer path.
 const LONGEST: usize = 64 * 1024;
 
-/// Where a path from the root on leads. `None` where that cannot be told: links in a circle, too many of
-/// them, a folder that may not be searched.
+/// Resolves an absolute path. Returns `None` if that is impossible: links in a circle, too many links,
+/// or a folder without search permission.
 pub fn real(path: &Path) -> Option<PathBuf> {
     let bytes = path.as_os_str().as_bytes();
     if bytes.len() > LONGEST || bytes.contains(&0) {
@@ -32,7 +32,7 @@ pub fn real(path: &Path) -> Option<PathBuf> {
         let next = at.join(part);
         let target = match fs::read_link(&next) {
             Ok(target) => target,
-            // No link, or nothing at all yet.
+            // Not a link, or nothing exists there yet.
             Err(error) if is_no_link(error.kind()) => {
                 at = next;
                 continue;
@@ -66,9 +66,9 @@ fn parts(path: &Path) -> VecDeque<OsString> {
     path.components().filter_map(part).collect()
 }
 
-/// Every place that a path in a tool call can mean, links followed. Programs differ: some take `..` away
-/// before they follow links and some after, some trim white space, some know `~`. Empty where one of them
-/// cannot be told.
+/// Returns every path that a path in a tool call can mean, with links resolved. Programs differ: some
+/// remove `..` before they follow links and some after, some trim white space, some expand `~`. Empty if
+/// one of the paths cannot be resolved.
 pub fn readings(written: &str, cwd: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let texts = [Some(written), Some(written.trim()).filter(|trimmed| *trimmed != written)];
@@ -87,7 +87,7 @@ pub fn readings(written: &str, cwd: &Path, home: Option<&Path>) -> Vec<PathBuf> 
     found
 }
 
-/// The path as it reads when nobody looks for links.
+/// Removes `..` and `.` from a path without following links.
 fn without_dots(path: &Path) -> PathBuf {
     let mut plain = PathBuf::from("/");
     for part in parts(path) {

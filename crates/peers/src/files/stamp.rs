@@ -1,18 +1,16 @@
-//! Which state of a file was seen: enough to say later that it is still the same.
+//! The state of a file, to detect later that it changed.
 
 use rustix::fs::Stat;
 
-/// A file's size, times and inode. A change of its content changes one of them, unless it comes
-/// within the clock's step of the last one.
+/// A file's size, times and inode. A change of the content changes one of them, unless it happens within
+/// one clock step of the previous change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Stamp {
-    /// In bytes.
     pub size: u64,
-    /// When its content changed, in nanoseconds; anybody may set this.
+    /// The time of the last change of the content, in nanoseconds. Any user can set it.
     pub mtime: i64,
-    /// When it changed in any way; only the system sets this.
+    /// The time of the last change of any kind. Only the system sets it.
     pub ctime: i64,
-    /// Its number in the file system.
     pub inode: u64,
 }
 
@@ -30,11 +28,11 @@ impl Stamp {
         }
     }
 
-    /// Whether the file may have changed again without a trace after it was read at `read`
-    /// (nanoseconds since 1970): it changed so shortly before, or the clock went back.
+    /// Decides whether the file may have changed unnoticed after it was read at `read` (nanoseconds
+    /// since 1970): because it changed just before, or because the clock went back.
     pub fn is_fresh(&self, read: i64) -> bool {
         const STEP: i64 = 100_000_000;
-        // A time of its content in the future was set by somebody and says nothing.
+        // Somebody set a modification time in the future, so it proves nothing.
         let content = self.mtime <= read && self.mtime > read.saturating_sub(STEP);
         content || self.ctime > read.saturating_sub(STEP)
     }

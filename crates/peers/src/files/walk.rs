@@ -1,9 +1,9 @@
-//! Finds the files of a place: a folder of prompts, as one of the agent CLIs reads it.
+//! Finds the files of a place: a folder of prompts that an agent CLI reads.
 //!
-//! Links are followed, as people link their skills; where the folder is a stranger's, not out
-//! of it. A pipe or a device is never opened, a loop of links is left, and there is a bound on
-//! everything. What cannot be looked at is told and hides nothing else. What is in the files is
-//! left to others; [`read`](super::read::read) reads them.
+//! Links are followed, because people link their skills. In a folder of untrusted origin, links may not
+//! lead out of it. The walk never opens a pipe or a device, leaves loops of links, and bounds
+//! everything. It reports an unreadable path and continues with the rest. [`read`](super::read::read)
+//! reads the files.
 
 use std::ffi::CString;
 use std::mem::MaybeUninit;
@@ -18,9 +18,9 @@ use super::stamp::Stamp;
 use super::walk_error::{UnreadablePath, WalkError};
 use crate::os::FolderReader;
 
-/// How many folders deep a place is looked into.
+/// The maximum depth of folders in a place.
 const DEPTH: usize = 8;
-/// How many names are looked at in one place, and in how many folders.
+/// The maximum number of names and of folders in a place.
 const NAMES: usize = 200_000;
 const FOLDERS: usize = 10_000;
 const SKILL: &str = "SKILL.md";
@@ -28,32 +28,33 @@ const SKILL: &str = "SKILL.md";
 /// A file of a place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundFile {
-    /// Absolute, as it was found: a link is not resolved.
+    /// Absolute, with links unresolved.
     pub path: String,
-    /// What it is called by its file, or its folder.
+    /// The name from its file or its folder.
     pub name: String,
-    /// Which state of it was seen.
+    /// The state of the file during the walk.
     pub stamp: Stamp,
-    /// The file system it is on; with the inode, which file it is.
+    /// The file system; together with the inode it identifies the file.
     pub device: u64,
 }
 
-/// What there is in a place.
+/// The contents of a place.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FoundFiles {
-    /// In the order of their paths' names.
+    /// Sorted by name within each folder.
     pub files: Vec<FoundFile>,
-    /// What could not be looked at.
+    /// The paths that could not be read.
     pub findings: Vec<UnreadablePath>,
 }
 
-/// Looks into a place. A missing one is an empty one. With `inside`, a real path, no link may
+/// Returns the files of a place. A missing place is empty. With `inside`, a canonical path, no link may
 /// lead out of that folder.
 pub fn walk(folder: &Path, shape: PlaceShape, inside: Option<&Path>) -> FoundFiles {
     FolderWalk::default().all(folder, shape, inside)
 }
 
-/// The same, and what to watch to hear of changes: the folders looked into, and links to files.
+/// Walks like [`walk`] and also returns the paths to watch for changes: the visited folders and the
+/// links to files.
 pub fn walk_to_watch(folder: &Path, shape: PlaceShape, inside: Option<&Path>) -> (FoundFiles, Vec<PathBuf>) {
     let mut watched = Vec::new();
     let walk = FolderWalk { watched: Some(&mut watched), ..FolderWalk::default() };
@@ -66,16 +67,15 @@ struct FolderWalk<'a> {
     watched: Option<&'a mut Vec<PathBuf>>,
     names: usize,
     folders: usize,
-    /// The folders above, by device and inode: one that comes again is a loop.
+    /// The parent folders by device and inode. A repeated one is a loop.
     way: Vec<(u64, u64)>,
     out: FoundFiles,
 }
 
-/// A folder that is open.
 struct OpenFolder<'a> {
     fd: &'a OwnedFd,
     path: &'a str,
-    /// What its names begin with: the folders above, joined.
+    /// The prefix of its names: the parent folders, joined.
     prefix: &'a str,
 }
 
@@ -106,7 +106,7 @@ impl<'a> FolderWalk<'a> {
         self.out.findings.push(UnreadablePath { path: path.into(), what });
     }
 
-    /// Tells why something could not be looked at; that it is not there is nothing to tell.
+    /// Reports why a path is unreadable. A missing path is not reported.
     fn tell_errno(&mut self, path: &str, errno: Errno) {
         match errno {
             Errno::NOENT | Errno::NOTDIR => {}
@@ -179,7 +179,8 @@ impl<'a> FolderWalk<'a> {
         self.way.pop();
     }
 
-    /// The names in a folder, in order. Hidden ones are editors' and other programs'.
+    /// Returns the names in a folder, sorted. Skips hidden names, which belong to editors and other
+    /// programs.
     fn entries(&mut self, open: &OpenFolder<'_>) -> Vec<FolderEntry> {
         let mut entries = Vec::new();
         let mut space = [MaybeUninit::uninit(); 32 * 1024];
@@ -221,7 +222,7 @@ impl<'a> FolderWalk<'a> {
     }
 
     fn go_below(&mut self, open: &OpenFolder<'_>, entry: &FolderEntry, name: &str, shape: PlaceShape) {
-        // A folder is not swapped for a link behind our back; only a link is followed.
+        // With NOFOLLOW, nobody can swap a folder for a link unnoticed; only a real link is followed.
         let follow = match entry.kind {
             FileType::Directory => OFlags::NOFOLLOW,
             FileType::Symlink | FileType::Unknown => OFlags::empty(),
@@ -230,7 +231,7 @@ impl<'a> FolderWalk<'a> {
         let path = format!("{}/{name}", open.path);
         let fd = match open_folder(open.fd, entry.name.as_c_str(), follow) {
             Ok(fd) => fd,
-            // A link to a file that is none of ours.
+            // A link to a file that does not belong to the place.
             Err(Errno::NOTDIR | Errno::NOENT) => return,
             Err(errno) => return self.tell_errno(&path, errno),
         };
@@ -255,7 +256,7 @@ impl<'a> FolderWalk<'a> {
             return self.tell(folder, WalkError::LeadsOut);
         }
         let path = format!("{folder}/{SKILL}");
-        // Relative to the folder above: one call, and the folder itself is never opened.
+        // Relative to the parent folder: one call, and the folder itself is never opened.
         let relative = format!("{name}/{SKILL}");
         match statat(open.fd, relative.as_str(), AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => self.take(open.fd, relative.as_str(), path, name.to_owned(), &stat),
@@ -274,7 +275,7 @@ impl<'a> FolderWalk<'a> {
         }
     }
 
-    /// Takes what is there by its name: a plain file, or a link to one.
+    /// Adds a plain file, or a link to one.
     fn take(
         &mut self,
         dir: impl AsFd,
@@ -313,10 +314,10 @@ impl<'a> FolderWalk<'a> {
         self.out.files.push(FoundFile { path, name, stamp: Stamp::of(stat), device: stat.st_dev });
     }
 
-    /// Whether the real place of a path is not in the folder that it must not leave.
+    /// Decides whether a path really leads out of the folder that it must stay in.
     fn leads_out(&self, path: &Path) -> bool {
         let Some(inside) = self.inside else { return false };
-        // What cannot be resolved is told where it is looked at.
+        // A path that cannot be resolved is reported where it is read.
         path.canonicalize().is_ok_and(|real| !real.starts_with(inside))
     }
 }
@@ -330,7 +331,7 @@ fn ends_with(name: &str, endings: &[&str]) -> bool {
     stem(name, endings).is_some()
 }
 
-/// A name without the longest of the endings that fits.
+/// Returns a name without the longest matching ending.
 fn stem<'a>(name: &'a str, endings: &[&str]) -> Option<&'a str> {
     let stems = endings.iter().filter_map(|ending| name.strip_suffix(ending));
     stems.min_by_key(|stem| stem.len()).filter(|stem| !stem.is_empty())

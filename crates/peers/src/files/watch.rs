@@ -1,8 +1,8 @@
-//! Tells when something changes in a set of folders.
+//! Reports changes in a set of folders.
 //!
-//! The system tells it where there is room for that; where there is none left, whoever waits is woken from
-//! time to time and looks for itself. Changes that come together are told together. What
-//! changed is not told: looking again is cheap and cannot be wrong.
+//! The system reports changes as long as it has room for watches. Otherwise the caller is woken
+//! regularly and checks for itself. Changes close together are one report. A report does not say what
+//! changed: checking again is cheap and always correct.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -15,24 +15,23 @@ use tokio::time::sleep;
 
 use crate::os::{FolderNotices, NoticeKind, WantedNotices};
 
-/// Changes this close together are one.
+/// Changes this close together are one report.
 const TOGETHER: Duration = Duration::from_millis(50);
-/// But nobody waits longer than this for them to end.
+/// The longest wait for changes to pause.
 const AT_MOST: Duration = Duration::from_secs(1);
-/// How often to look where the system cannot tell.
+/// The interval for checks when the system cannot report changes.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
-/// What to watch: a folder (or a file), and which of its names matter.
+/// A folder or file to watch, and the name in it that matters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WatchPoint {
-    /// The folder.
     pub path: PathBuf,
-    /// The one name in it that matters; all of them without.
+    /// The only name that matters; `None` for all names.
     pub name: Option<OsString>,
 }
 
-/// The points from which a path that may not exist yet is noticed when it comes, goes or is
-/// replaced: its folders up to `base`, or to the nearest one above that there is.
+/// Returns the points to watch in order to notice when a path appears, disappears or is replaced: its
+/// folders up to `base`, or up to the nearest existing folder above `base`.
 pub fn approach(base: &Path, path: &Path) -> Vec<WatchPoint> {
     let mut points = Vec::new();
     let mut below = path;
@@ -48,7 +47,7 @@ pub fn approach(base: &Path, path: &Path) -> Vec<WatchPoint> {
     points
 }
 
-/// A watch over folders, on the tokio runtime it was started on.
+/// A watch over folders, on the tokio runtime on which it was started.
 #[derive(Debug)]
 pub struct FolderWatch {
     notices: Option<AsyncFd<FolderNotices>>,
@@ -74,40 +73,39 @@ impl WatchedNames {
 
     fn matter(&self, name: Option<&[u8]>) -> bool {
         match (self, name) {
-            // About the folder itself.
+            // A change of the folder itself.
             (_, None) | (WatchedNames::All, _) => true,
             (WatchedNames::These(names), Some(name)) => names.iter().any(|known| known.as_bytes() == name),
         }
     }
 }
 
-/// Makes the notices known to the runtime; nothing where that cannot wait for it.
+/// Registers the notices with the runtime. Returns `None` if the runtime cannot wait for them.
 #[expect(unsafe_code, reason = "tokio has no safe way to wait for a descriptor of another kind")]
 fn waited_for(notices: FolderNotices) -> Option<AsyncFd<FolderNotices>> {
-    // SAFETY: the descriptor is owned by the `AsyncFd`, which closes it when it is dropped and
-    // gives nobody else the chance to.
+    // SAFETY: the `AsyncFd` owns the descriptor, closes it when dropped, and lets nobody else close it.
     unsafe { AsyncFd::register(notices) }.ok()
 }
 
 impl FolderWatch {
-    /// Starts to watch, nothing yet.
+    /// Starts without any watched folder.
     pub fn start() -> FolderWatch {
         let notices = FolderNotices::start().ok().and_then(waited_for);
         FolderWatch { notices, ..FolderWatch::looking() }
     }
 
-    /// Asks the system for no notices, only looks regularly.
+    /// Creates a watch without system notices, which only wakes regularly.
     pub fn looking() -> FolderWatch {
         FolderWatch { notices: None, names: HashMap::new(), is_whole: false }
     }
 
-    /// Watches these and no others. Folders that are not there are passed over.
+    /// Watches exactly these points. Skips folders that do not exist.
     pub fn follow(&mut self, points: &[WatchPoint]) {
         let Some(notices) = &self.notices else { return };
         let before = std::mem::take(&mut self.names);
         self.is_whole = true;
         for point in points {
-            // Asked for anew each time: a folder that was replaced is another one.
+            // Requested again each time: a replaced folder needs a new watch.
             match notices.get_ref().follow(&point.path, WantedNotices::Everything) {
                 Ok(watch) => {
                     self.names
@@ -124,19 +122,19 @@ impl FolderWatch {
         }
     }
 
-    /// Waits until something changed, or may have.
+    /// Waits until something changed or may have changed.
     pub async fn changed(&mut self) {
         loop {
             let Some(notices) = &self.notices else { return sleep(LOOK_EVERY).await };
             tokio::select! {
                 ready = notices.readable() => match ready {
                     Ok(mut ready) => ready.clear_ready(),
-                    // The runtime cannot tell any more: look regularly.
+                    // The runtime cannot report any more: check regularly.
                     Err(_) => return sleep(LOOK_EVERY).await,
                 },
                 () = sleep(LOOK_EVERY), if !self.is_whole => return,
             }
-            // Before anything is read, so that a busy folder next to ours wakes us seldom.
+            // Before reading, so that a busy folder beside ours wakes us rarely.
             sleep(TOGETHER).await;
             if self.drain() {
                 return self.settle().await;
@@ -155,7 +153,7 @@ impl FolderWatch {
         }
     }
 
-    /// Reads the notices that there are. Whether any of them matters.
+    /// Reads the waiting notices and returns whether any of them matters.
     fn drain(&mut self) -> bool {
         let FolderWatch { notices, names, .. } = self;
         let Some(notices) = notices else { return true };

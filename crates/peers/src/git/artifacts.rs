@@ -1,7 +1,7 @@
-//! What checks leave in a worktree: files that they wrote are nobody's work.
+//! Files that checks leave in a worktree, which are nobody's work.
 //!
-//! Where all was committed when they began, whatever differs when they have ended is theirs. It is
-//! written down with digests, so that a file which somebody changes afterwards is theirs no more.
+//! If everything was committed when the checks started, every difference at their end is theirs. A note
+//! lists these files with digests, so that a file that somebody changes afterwards counts as work again.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,17 +18,17 @@ use crate::files::{FileMode, read_bounded, write_atomic_by};
 const VERSION: u32 = 1;
 const MAX: u64 = 64 << 20;
 
-/// What is known of the checks of a worktree.
+/// The note about the checks of a worktree.
 #[derive(Debug, Serialize, Deserialize)]
 struct Note {
     v: u32,
-    /// The checks that are under way, and began where nothing but their own was uncommitted.
+    /// The running checks, if nothing but files of earlier checks was uncommitted when they started.
     begun: Option<String>,
-    /// What they left, each with its digest.
+    /// The files that checks left, with their digests.
     left: BTreeMap<String, String>,
 }
 
-/// A worktree that Windlass made, and where it is written down what checks left there.
+/// A worktree that Windlass made, and the path of its note.
 struct WorktreeArtifacts {
     top: PathBuf,
     file: PathBuf,
@@ -36,7 +36,7 @@ struct WorktreeArtifacts {
 }
 
 impl WorktreeArtifacts {
-    /// That of a folder; none where it is a person's own checkout.
+    /// Returns the worktree of a folder, or `None` if it is a person's own checkout.
     fn at(dir: &Path) -> Result<Option<WorktreeArtifacts>, GitError> {
         let folders = ["--show-toplevel", "--git-dir", "--git-common-dir"];
         let said = git(dir, &[&["rev-parse", "--path-format=absolute"], &folders[..]].concat())?;
@@ -61,7 +61,7 @@ impl WorktreeArtifacts {
         Ok(write_atomic_by(&self.drafts, &self.file, &text, FileMode::Private)?)
     }
 
-    /// What is uncommitted and not left by checks.
+    /// Returns the uncommitted files that checks did not leave.
     fn work(&self, note: &Note) -> Result<Vec<String>, GitError> {
         let is_left = |name: &String| {
             note.left.get(name).is_some_and(|digest| *digest == file_digest(&self.top.join(name)))
@@ -70,8 +70,8 @@ impl WorktreeArtifacts {
     }
 }
 
-/// To be called before checks begin in a worktree, by a name of theirs: the same checks that are
-/// begun again after a crash find what they left as theirs.
+/// Records the start of checks in a worktree. `name` identifies them: when the same checks start again
+/// after a crash, their earlier files still count as theirs.
 pub fn checks_begin(dir: &Path, name: &str) -> Result<(), WorktreeError> {
     let Some(tree) = WorktreeArtifacts::at(dir)? else { return Ok(()) };
     let note = tree.note();
@@ -82,7 +82,7 @@ pub fn checks_begin(dir: &Path, name: &str) -> Result<(), WorktreeError> {
     tree.write(&Note { begun, ..note })
 }
 
-/// To be called when checks have ended in a worktree.
+/// Records the end of checks in a worktree.
 pub fn checks_end(dir: &Path) -> Result<(), WorktreeError> {
     let Some(tree) = WorktreeArtifacts::at(dir)? else { return Ok(()) };
     let note = tree.note();
@@ -94,8 +94,7 @@ pub fn checks_end(dir: &Path) -> Result<(), WorktreeError> {
     tree.write(&Note { begun: None, left, ..note })
 }
 
-/// What a worktree holds beyond its commit that somebody did there: as [`changes`], without what
-/// checks left.
+/// Returns the uncommitted work in a worktree: like [`changes`], without the files that checks left.
 pub fn work(dir: &Path) -> Result<Vec<String>, GitError> {
     match WorktreeArtifacts::at(dir)? {
         Some(tree) => tree.work(&tree.note()),
@@ -103,10 +102,10 @@ pub fn work(dir: &Path) -> Result<Vec<String>, GitError> {
     }
 }
 
-/// Puts the committed files of a worktree back as they were before the checks, so that git can move
-/// it. What stood there is kept under `refs/windlass/saved/`. Files that git does not know stay.
+/// Restores the committed files of a worktree to their state before the checks, so that git can move it.
+/// Saves the current content under `refs/windlass/saved/`. Untracked files stay.
 pub(super) fn put_aside(dir: &Path) -> Result<(), GitError> {
-    // A commit of what differs; nothing where nothing does.
+    // A commit of the differences; empty if there are none.
     let call = GitCall::at(dir).without_hooks();
     let kept = line(&call.run(&["stash", "create", "Left by checks"])?);
     if kept.is_empty() {

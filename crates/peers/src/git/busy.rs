@@ -1,7 +1,7 @@
-//! Which git processes are at work in a worktree, and the locks that dead ones left behind.
+//! Finds git processes that run in a worktree, and the locks that dead ones left behind.
 //!
-//! git goes on when Windlass is killed, and leaves its `*.lock` files when it is killed itself.
-//! So whoever takes up interrupted work waits for the one and clears away the other.
+//! git keeps running when Windlass is killed, and leaves its `*.lock` files when git itself is killed.
+//! So code that resumes interrupted work waits for the processes and deletes the locks.
 
 use std::fs;
 use std::io;
@@ -19,7 +19,7 @@ const WAIT: Duration = Duration::from_secs(20);
 const A_MOMENT: Duration = Duration::from_millis(300);
 const NAP: Duration = Duration::from_millis(10);
 
-/// Waits until no git works in a folder, nor was told to make it.
+/// Waits until no git process works in a folder or is about to create it.
 pub(super) fn wait_until_idle(path: &Path) -> Result<(), WorktreeError> {
     let until = Instant::now() + WAIT;
     while let Some(pid) = git_at_work(path) {
@@ -31,8 +31,8 @@ pub(super) fn wait_until_idle(path: &Path) -> Result<(), WorktreeError> {
     Ok(())
 }
 
-/// Waits until no git works there, then deletes the locks of dead ones: of the worktree's own
-/// index and HEAD, and of its branch. Those of the whole repository may be anybody's.
+/// Waits until no git process works in the worktree, then deletes the locks of dead ones: those of its
+/// own index and HEAD, and that of its branch. Locks of the whole repository may belong to anybody.
 pub(super) fn clear_locks(worktree: &Worktree) -> Result<(), WorktreeError> {
     let branch = worktree.common.join("refs/heads").join(format!("{}.lock", worktree.branch));
     let entries = fs::read_dir(&worktree.git_dir).into_iter().flatten().flatten();
@@ -40,13 +40,14 @@ pub(super) fn clear_locks(worktree: &Worktree) -> Result<(), WorktreeError> {
     clear(own.chain([branch]).collect(), &worktree.path)
 }
 
-/// The same for a branch that was being moved, with its checkout or, without one, its git folder.
+/// Clears locks like [`clear_locks`] for a branch that was being moved. `path` is its checkout, or its
+/// git folder if it has none.
 pub(super) fn clear_locks_of_move(common: &Path, branch: &str, path: &Path) -> Result<(), WorktreeError> {
     wait_until_idle(path)?;
     clear(locks_of_move(common, branch, path)?, path)
 }
 
-/// Whether anybody has locked what a move needs.
+/// Decides whether a lock blocks a move.
 pub(super) fn is_locked(common: &Path, branch: &str, path: &Path) -> Result<bool, WorktreeError> {
     Ok(locks_of_move(common, branch, path)?.iter().any(|lock| lock.symlink_metadata().is_ok()))
 }
@@ -64,7 +65,7 @@ fn clear(mut locks: Vec<PathBuf>, path: &Path) -> Result<(), WorktreeError> {
         return Ok(());
     }
     wait_until_idle(path)?;
-    // A branch may be moved from anywhere, and then its lock is gone in a moment.
+    // A branch can be moved from anywhere, and then its lock disappears soon.
     let until = Instant::now() + A_MOMENT;
     let is_branch = |lock: &PathBuf| lock.components().any(|part| part.as_os_str() == "refs");
     while locks.iter().any(|lock| is_branch(lock) && lock.exists()) && Instant::now() < until {
@@ -81,27 +82,28 @@ fn clear(mut locks: Vec<PathBuf>, path: &Path) -> Result<(), WorktreeError> {
     Ok(())
 }
 
-/// How long a lock that somebody holds is waited for.
+/// Time to wait for a lock that is in use.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// The same for what all share: a git that only waits for the lock is told from its holder by giving up.
+/// Time to wait for a lock that all worktrees share. A git process that only waits for the lock gives up
+/// before this, unlike its holder.
 const SHARED_PATIENCE: Duration = Duration::from_secs(20);
-/// A clock that is further off tells nothing.
+/// The tolerated clock difference.
 const SKEW: Duration = Duration::from_secs(2);
-/// So deep and so many are the refs in which locks are looked for.
+/// The maximum depth and number of refs that are searched for locks.
 const DEPTH: usize = 16;
 const MOST: usize = 100_000;
 
-/// The locks of git's in a repository by which a commit, a rebase or a move of a branch there fails.
+/// Returns git's locks in a repository that would make a commit, a rebase or a branch move fail there.
 pub fn locks(dir: &Path) -> Result<Vec<PathBuf>, GitError> {
     let (_, git_dir, common) = folders(dir)?;
     Ok(locks_in(&git_dir, &common))
 }
 
-/// Deletes the locks of git's in a repository that a dead process left: made by this user since a
-/// moment, open in no process, with no git at work anywhere in the repository. One that somebody holds is
-/// waited for. Gives those that are left.
+/// Deletes git's locks in a repository that a dead process left: created by this user after `since`,
+/// open in no process, and with no git process running anywhere in the repository. Waits for locks in
+/// use. Returns the remaining locks.
 ///
-/// Most of git closes its locks before it takes them away, so that an open file alone says too little.
+/// git usually closes a lock before it deletes it, so checking for open files is not enough.
 pub fn clear_dead_locks(dir: &Path, since: SystemTime) -> Result<Vec<PathBuf>, GitError> {
     let (top, git_dir, common) = folders(dir)?;
     let until = Instant::now() + PATIENCE;
@@ -116,7 +118,7 @@ pub fn clear_dead_locks(dir: &Path, since: SystemTime) -> Result<Vec<PathBuf>, G
         let left: Vec<PathBuf> = ours
             .into_iter()
             .filter(|lock| {
-                // What a worktree has for itself is locked by whoever works there.
+                // Only a process in the worktree locks the worktree's own files.
                 let places = if is_own(lock) { std::slice::from_ref(&top) } else { &places };
                 is_in_use(lock, places)
                     || fs::remove_file(lock).is_err_and(|error| error.kind() != io::ErrorKind::NotFound)
@@ -129,8 +131,8 @@ pub fn clear_dead_locks(dir: &Path, since: SystemTime) -> Result<Vec<PathBuf>, G
     }
 }
 
-/// The same for the one lock that everybody who changes a branch of the repository needs. What is there since
-/// before the worktrees is anybody's, and stays. The folder is where the worktree is now.
+/// Clears `packed-refs.lock`, which every branch change in the repository needs. A lock older than the
+/// worktrees may belong to anybody and stays. `folder` is the current path of the worktree.
 pub(super) fn clear_shared_lock(worktree: &Worktree, folder: &Path) -> Result<(), WorktreeError> {
     let lock = worktree.common.join("packed-refs.lock");
     let begun = began(folder);
@@ -149,19 +151,20 @@ pub(super) fn clear_shared_lock(worktree: &Worktree, folder: &Path) -> Result<()
     Ok(())
 }
 
-/// When work on a worktree and on those beside it began: whichever of them a lock was left by, it is younger.
+/// Returns when work on a worktree and its siblings started. A lock that any of them left is younger.
 fn began(folder: &Path) -> Option<SystemTime> {
     let made = fs::metadata(folder.join(".git")).and_then(|meta| meta.modified()).ok();
     let beside = folder.parent().and_then(|beside| fs::metadata(beside).ok()?.created().ok());
     made.into_iter().chain(beside).min()
 }
 
-/// Whether a living process can hold a lock: it has the file open, or is a git in one of these folders.
+/// Decides whether a live process may hold a lock: it has the file open, or is a git process in one of
+/// these folders.
 fn is_in_use(lock: &Path, places: &[PathBuf]) -> bool {
     places.iter().any(|place| git_at_work(place).is_some()) || is_open(lock)
 }
 
-/// The top of a working tree, its git folder, and the one it shares.
+/// Returns the top of a working tree, its git folder and the shared git folder.
 fn folders(dir: &Path) -> Result<(PathBuf, PathBuf, PathBuf), GitError> {
     let asked = ["rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir", "--show-cdup"];
     let said = line(&git(dir, &asked)?);
@@ -181,7 +184,7 @@ fn locks_in(git_dir: &Path, common: &Path) -> Vec<PathBuf> {
     let mut found = locks_below(git_dir, 0);
     found.retain(|lock| lock.file_name().and_then(|name| name.to_str()).is_some_and(is_gits_lock));
     if git_dir != common {
-        // The others there are those of the main checkout.
+        // The other locks there belong to the main checkout.
         let shared = ["packed-refs.lock", "config.lock"].map(|name| common.join(name));
         found.extend(shared.into_iter().filter(|lock| lock.symlink_metadata().is_ok()));
         found.extend(locks_below(&git_dir.join("refs"), DEPTH));
@@ -191,7 +194,7 @@ fn locks_in(git_dir: &Path, common: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Other tools keep locks of their own in the git folder.
+/// Decides whether git made a lock. Other tools keep their own locks in the git folder.
 fn is_gits_lock(name: &str) -> bool {
     const NAMES: [&str; 5] = ["config", "config.worktree", "index", "packed-refs", "shallow"];
     let Some(name) = name.strip_suffix(".lock") else { return false };
@@ -219,7 +222,7 @@ fn locks_below(folder: &Path, depth: usize) -> Vec<PathBuf> {
     found
 }
 
-/// Whether this user made it since a moment.
+/// Decides whether this user created a lock after `since`.
 fn is_since(lock: &Path, since: SystemTime) -> bool {
     let Ok(meta) = lock.symlink_metadata() else { return false };
     let Ok(made) = meta.modified() else { return false };
@@ -227,7 +230,7 @@ fn is_since(lock: &Path, since: SystemTime) -> bool {
     is_ours && made >= since && made <= SystemTime::now() + SKEW
 }
 
-/// Whether a process has it open, as far as can be seen.
+/// Decides whether a visible process has a lock open.
 fn is_open(lock: &Path) -> bool {
     os::processes().into_iter().any(|pid| os::open_files(pid).any(|at| at == lock))
 }

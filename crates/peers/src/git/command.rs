@@ -1,6 +1,6 @@
-//! The one door to git: its own environment, arguments as a list, a deadline, bounded output.
+//! Runs every git command: controlled environment, arguments as a list, a deadline, bounded output.
 //!
-//! What is asked, and what the answer means, is left to the callers.
+//! No other file starts git. The callers choose the commands and interpret the answers.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -8,39 +8,30 @@ use std::time::Duration;
 
 use crate::process::{ShortEnv, ShortProgram, SpawnError, run_short};
 
-/// Why git gave no answer.
+/// An error from running git.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
-    /// It did not start.
     #[error(transparent)]
     Start(#[from] SpawnError),
-    /// It took too long.
     #[error("`git {verb}` did not finish within {limit:?}")]
-    TimedOut {
-        /// What it was to do.
-        verb: String,
-        /// How long it had.
-        limit: Duration,
-    },
-    /// It said no.
+    TimedOut { verb: String, limit: Duration },
     #[error("`git {verb}` {how}: {said}", how = how_it_ended(*.code))]
     Failed {
-        /// What it was to do.
         verb: String,
-        /// Its exit code.
         code: Option<i32>,
-        /// What it said.
+        /// The standard error of git.
         said: String,
     },
 }
 
 impl GitError {
-    /// Whether git came to no end of its own: something killed it, or it took too long. That says
-    /// nothing about what it was asked, so it may be asked again.
+    /// Decides whether git was killed or took too long. That says nothing about the request, so it can
+    /// be repeated.
     pub fn is_cut_off(&self) -> bool {
         match self {
             GitError::TimedOut { .. } | GitError::Failed { code: None, .. } => true,
-            // A script in the place of git says so of the git it started; git itself ends with neither.
+            // A wrapper script reports the death of the git it started with these codes; git itself uses
+            // neither.
             GitError::Failed { code: Some(code), .. } => [128 + 9, 128 + 15].contains(code),
             GitError::Start(_) => false,
         }
@@ -57,16 +48,16 @@ fn how_it_ended(code: Option<i32>) -> String {
 
 const LIMIT: Duration = Duration::from_secs(60);
 const MAX_OUTPUT: usize = 64 * 1024 * 1024;
-/// So often something is done in all where git is killed in the middle of it.
+/// The maximum number of attempts when git is killed.
 const TRIES: u32 = 6;
-/// And so often where it takes too long each time.
+/// The maximum number of attempts when git times out.
 const SLOW_TRIES: u32 = 2;
 
-/// Who commits, where the environment says so. Nothing else that it tells git is kept.
+/// The identity variables. No other `GIT_*` variable is inherited.
 const IDENTITY: [&str; 4] =
     ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"];
 
-/// What git does without changing anything: asked again, it answers the same.
+/// The commands that change nothing and can be repeated.
 const QUESTIONS: [&str; 13] = [
     "cat-file",
     "check-ref-format",
@@ -83,9 +74,9 @@ const QUESTIONS: [&str; 13] = [
     "var",
 ];
 
-/// What every call sees on top of the inherited environment. A monitor of the file system is a program that
-/// the configuration of the repository names, and an agent can write that. Housekeeping would go on in the background
-/// when the call is over, and nothing of ours does.
+/// The variables that every call gets. A file system monitor is a program named by the repository's
+/// configuration, which an agent can write, so it is off. Housekeeping would continue in the background
+/// after the call, so it is off too.
 const ENV: [(&str, &str); 12] = [
     ("GIT_CONFIG_COUNT", "3"),
     ("GIT_CONFIG_KEY_0", "core.fsmonitor"),
@@ -101,16 +92,16 @@ const ENV: [(&str, &str); 12] = [
     ("GIT_EDITOR", "true"),
 ];
 
-/// What switches the hooks of the repository off.
+/// The variables that disable the hooks of the repository.
 const NO_HOOKS: [(&str, &str); 3] =
     [("GIT_CONFIG_COUNT", "4"), ("GIT_CONFIG_KEY_3", "core.hooksPath"), ("GIT_CONFIG_VALUE_3", "/dev/null")];
 
-/// Runs git in a folder and gives its standard output. Output is bounded.
+/// Runs git in a folder and returns its standard output, which is bounded.
 pub fn git(dir: &Path, args: &[&str]) -> Result<Vec<u8>, GitError> {
     GitCall::at(dir).run(args)
 }
 
-/// One call that needs more than the usual.
+/// A call with special options.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct GitCall<'a> {
     dir: &'a Path,
@@ -132,7 +123,7 @@ impl<'a> GitCall<'a> {
         GitCall { env, ..self }
     }
 
-    /// For what Windlass keeps for itself: no hook has a say in it.
+    /// Disables hooks, for Windlass's own records.
     pub(super) fn without_hooks(self) -> GitCall<'a> {
         GitCall { hooks: &NO_HOOKS, ..self }
     }
@@ -169,8 +160,8 @@ impl<'a> GitCall<'a> {
     }
 }
 
-/// Does something again in which git was cut off, a few times. What is done must look first at how
-/// far it had come.
+/// Repeats an action in which git was cut off, a few times. The action must first check how far the
+/// previous attempt came.
 pub(super) fn again<T, E>(
     git_error: impl Fn(&E) -> Option<&GitError>,
     mut act: impl FnMut() -> Result<T, E>,
@@ -190,18 +181,18 @@ pub(super) fn again<T, E>(
     }
 }
 
-/// What git said on one line.
+/// Returns git's output as one line.
 pub(super) fn line(said: &[u8]) -> String {
     String::from_utf8_lossy(said).trim_end_matches('\n').to_owned()
 }
 
-/// What git said with a NUL after each name.
+/// Splits git's NUL-terminated names.
 pub(super) fn names(said: &[u8]) -> Vec<String> {
     let names = said.split(|byte| *byte == 0).filter(|name| !name.is_empty());
     names.map(|name| String::from_utf8_lossy(name).into_owned()).collect()
 }
 
-/// Whether git answered no to a question it answers by its exit code.
+/// Converts the exit code of a yes-or-no question: 0 is true, 1 is false.
 pub(super) fn yes_or_no(said: Result<Vec<u8>, GitError>) -> Result<bool, GitError> {
     match said {
         Ok(_) => Ok(true),

@@ -1,8 +1,8 @@
-//! Makes a worktree with a branch of its own at a given commit.
+//! Creates a worktree with its own branch at a given commit.
 //!
-//! What git keeps about it is made under the repository's lock, one at a time, as git itself
-//! fails there otherwise; the files are written outside of it. Called again after a crash it goes
-//! on with what it finds, if that is ours; it never touches what is not.
+//! git's metadata is written under the repository's lock, because concurrent `git worktree add` fails;
+//! the files are written without the lock. After a crash, another call continues with what it finds if
+//! Windlass made it, and touches nothing else.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -15,12 +15,12 @@ use super::repository::{self, branch_commit, common_dir_and_base, git_dir_at, is
 use super::worktree::{Worktree, WorktreeError, changes};
 use super::{include, lock, stale_lock};
 
-/// For a large repository on a slow disk, or a hook that never ends.
+/// Long enough for a large repository on a slow disk; ends a hook that never finishes.
 const CHECKOUT: Duration = Duration::from_secs(600);
 
-/// Makes a worktree at `path` with the new branch `branch` at the commit that `base` names in
-/// `repo`, and copies what `.worktreeinclude` there lists. What was made before for the same
-/// path and branch is taken up again, with the base it had.
+/// Creates a worktree at `path` with the new branch `branch` at the commit that `base` names in `repo`,
+/// and copies the files that `.worktreeinclude` lists. A worktree from an earlier call with the same
+/// path and branch is reused, with its original base.
 pub fn create(repo: &Path, path: &Path, branch: &str, base: &str) -> Result<Worktree, WorktreeError> {
     again(WorktreeError::git, || create_once(repo, path, branch, base))
 }
@@ -42,8 +42,8 @@ fn create_once(repo: &Path, path: &Path, branch: &str, base: &str) -> Result<Wor
     Ok(worktree)
 }
 
-/// The path with its parents made and every link in them resolved, so that it can be compared
-/// with what git says.
+/// Creates the parents of the path and resolves their links, so that the path can be compared with
+/// git's.
 fn real_path(path: &Path, common: &Path) -> Result<PathBuf, WorktreeError> {
     let bad = |why| WorktreeError::BadPath { path: path.to_owned(), why };
     if !path.is_absolute() {
@@ -67,14 +67,14 @@ fn real_path(path: &Path, common: &Path) -> Result<PathBuf, WorktreeError> {
     }
 }
 
-/// How a worktree came about.
+/// The origin of a worktree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum How {
     Made,
     Found,
 }
 
-/// What git keeps about the worktree: found, or made.
+/// Finds or creates git's metadata of the worktree.
 fn add(common: &Path, mut wanted: Marker) -> Result<(Worktree, How), WorktreeError> {
     let _lock = lock::metadata(common)?;
     stale_lock::settle(common)?;
@@ -100,11 +100,11 @@ fn add(common: &Path, mut wanted: Marker) -> Result<(Worktree, How), WorktreeErr
             return Err(WorktreeError::BranchExists { branch: wanted.branch, at, base: wanted.base });
         }
     };
-    // From here on a crash leaves something behind, and this says whose it is.
+    // From here on a crash leaves something behind, and the intent identifies its owner.
     wanted.write_intent(common)?;
     let added = git_add(common, &wanted, if wanted.made_branch { NewBranch::New } else { NewBranch::There });
     if added.is_err() {
-        // git cleans up after itself when it says no, but not when it was killed.
+        // git cleans up after an error, but not after a kill.
         stale_lock::settle(common)?;
     }
     added?;
@@ -115,7 +115,7 @@ fn taken(wanted: &Marker) -> WorktreeError {
     WorktreeError::PathTaken { path: wanted.path.clone(), branch: wanted.branch.clone() }
 }
 
-/// Our own worktree at that path, with that branch.
+/// Returns our own worktree at that path with that branch.
 fn find_ours(common: &Path, wanted: &Marker) -> Option<(Marker, PathBuf)> {
     let git_dir = git_dir_at(common, &wanted.path)?;
     let marker = Marker::of(&git_dir)?;
@@ -123,7 +123,7 @@ fn find_ours(common: &Path, wanted: &Marker) -> Option<(Marker, PathBuf)> {
     is_ours.then_some((marker, git_dir))
 }
 
-/// Makes a worktree of ours again whose folder somebody deleted: its commits are in its branch.
+/// Recreates a worktree of ours whose folder somebody deleted. Its commits are in its branch.
 fn add_again(common: &Path, marker: &Marker) -> Result<(Worktree, How), WorktreeError> {
     if marker.path.symlink_metadata().is_ok() {
         return Err(taken(marker));
@@ -162,9 +162,9 @@ fn mark(common: &Path, marker: &Marker) -> Result<(Worktree, How), WorktreeError
     Ok((marker.worktree(common, git_dir), How::Made))
 }
 
-/// Writes the files of a worktree that nobody was given yet.
+/// Writes the files of a worktree that was not handed out yet.
 fn finish(repo: &Path, worktree: &Worktree, how: How) -> Result<(), WorktreeError> {
-    // Somebody else may be writing them, having been asked for the same.
+    // Another process with the same request may be writing them.
     let _lock = lock::lock(&worktree.git_dir.join("windlass.pid"), CHECKOUT)?;
     let Some(marker) = Marker::of(&worktree.git_dir) else {
         return Err(WorktreeError::PathTaken {
@@ -175,7 +175,7 @@ fn finish(repo: &Path, worktree: &Worktree, how: How) -> Result<(), WorktreeErro
     match marker.stage {
         MarkerStage::CheckingOut => {}
         MarkerStage::Ready => return Ok(()),
-        // It was to go, and is wanted again before anything was taken away.
+        // It was about to be removed, and is requested again before anything was deleted.
         MarkerStage::Removing => {
             return marker.at(MarkerStage::Ready).write(&worktree.common, &worktree.git_dir);
         }
@@ -189,11 +189,12 @@ fn finish(repo: &Path, worktree: &Worktree, how: How) -> Result<(), WorktreeErro
     marker.at(MarkerStage::Ready).write(&worktree.common, &worktree.git_dir)
 }
 
-/// Forced, as a crash may have left half of the files, and nobody has worked here yet.
+/// Checks out the files. Forced, because a crash may have left half of them, and nobody has worked here
+/// yet.
 fn check_out(path: &Path) -> Result<(), WorktreeError> {
     match GitCall::at(path).within(CHECKOUT).run(&["checkout", "--quiet", "--force"]) {
         Ok(_) => Ok(()),
-        // A hook that fails or hangs makes git fail, but not the files.
+        // A failing or hanging hook makes git fail although the files are complete.
         Err(_) if changes(path).is_ok_and(|changes| changes.is_empty()) => Ok(()),
         Err(e) => Err(e.into()),
     }

@@ -1,7 +1,8 @@
-//! One short text for the state of a folder's content: equal as long as nothing changed.
+//! A short text for the state of a folder's content: equal as long as nothing changed.
 //!
-//! In a repository: HEAD, what differs from it, and the content of untracked files. Elsewhere a
-//! bounded walk over names, sizes, times and small contents. `.windlass/` is left out.
+//! In a repository it covers HEAD, the differences from it, and the content of untracked files.
+//! Elsewhere it covers names, sizes, times and small contents of a bounded number of files. `.windlass/`
+//! is left out.
 
 use std::fs;
 use std::hash::Hasher;
@@ -11,11 +12,11 @@ use std::path::Path;
 use super::{OURS, git, head, is_repository};
 use crate::files::read_bounded;
 
-/// Of a file larger than this size and time must do.
+/// For larger files only size and time count.
 const MAX_CONTENT: u64 = 1024 * 1024;
 const MAX_FILES: usize = 5_000;
 
-/// The fingerprint of a folder; `none` when nothing can be said.
+/// Returns the fingerprint of a folder, or `none` if it cannot be determined.
 pub fn fingerprint(dir: &Path) -> String {
     let mut digest = Digest::default();
     match is_repository(dir) {
@@ -29,14 +30,14 @@ pub fn fingerprint(dir: &Path) -> String {
     }
 }
 
-/// The digest of some bytes, for comparing them later.
+/// Returns the digest of some bytes, for comparing them later.
 pub fn digest(bytes: &[u8]) -> String {
     let mut digest = Digest::default();
     digest.add(bytes);
     digest.text()
 }
 
-/// The digest of a file's content, also of one that is not there.
+/// Returns the digest of a file's content. A missing file has a digest too.
 pub(super) fn file_digest(path: &Path) -> String {
     let mut digest = Digest::default();
     add_file(path, &mut digest);
@@ -79,7 +80,7 @@ fn add_file(path: &Path, digest: &mut Digest) {
     }
 }
 
-/// Folder by folder in the order of names, so that the same content gives the same text.
+/// Adds folder by folder in the order of names, so that the same content gives the same text.
 fn add_folder(dir: &Path, digest: &mut Digest) {
     let mut waiting = vec![dir.to_owned()];
     let mut seen = 0;
@@ -104,8 +105,8 @@ fn add_folder(dir: &Path, digest: &mut Digest) {
     }
 }
 
-/// Two differently seeded 64-bit hashes: against accidents, not against malice, of which nothing
-/// could be gained but one more turn.
+/// Two differently seeded 64-bit hashes: against accidents, not against malice, which could gain nothing
+/// but one more turn.
 #[derive(Default)]
 struct Digest(std::hash::DefaultHasher, std::hash::DefaultHasher);
 

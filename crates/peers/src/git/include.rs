@@ -1,8 +1,8 @@
 //! Copies the ignored files that `.worktreeinclude` lists into a new worktree.
 //!
-//! git matches the patterns. A copy shares its blocks with the original where the file system
-//! can; a link stays a link; what is already there is left alone; nothing is read from or written
-//! to a place outside of the two trees, whatever links lie in them.
+//! git matches the patterns. A copy shares its blocks with the original if the file system can do that;
+//! a link stays a link; existing files stay unchanged. Whatever links the two trees contain, nothing
+//! outside of them is read or written.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -18,7 +18,7 @@ use crate::os;
 const NAME: &str = ".worktreeinclude";
 const MAX_PATTERNS: u64 = 256 * 1024;
 
-/// Copies from the working tree that `repo` is in; a bare repository has none.
+/// Copies from the working tree that contains `repo`; a bare repository has none.
 pub(super) fn copy(repo: &Path, worktree: &Path) -> Result<(), WorktreeError> {
     let Some(top) = top_with_patterns(repo)? else { return Ok(()) };
     worktree.parent().into_iter().for_each(clear_dead);
@@ -29,7 +29,7 @@ pub(super) fn copy(repo: &Path, worktree: &Path) -> Result<(), WorktreeError> {
 }
 
 fn top_with_patterns(repo: &Path) -> Result<Option<PathBuf>, WorktreeError> {
-    // Most repositories have none, and the usual place is looked at without asking git.
+    // Most repositories have no such file, and checking the usual place avoids a call of git.
     if repo.join(".git").exists() && repo.join(NAME).symlink_metadata().is_err() {
         return Ok(None);
     }
@@ -42,8 +42,8 @@ fn top_with_patterns(repo: &Path) -> Result<Option<PathBuf>, WorktreeError> {
     }
 }
 
-/// The files that match and are ignored. A repository within, such as another worktree, is
-/// listed by git as a folder and left out.
+/// Returns the files that match and are ignored. Leaves out nested repositories, such as another
+/// worktree, which git lists as folders.
 fn listed(top: &Path) -> Result<Vec<String>, WorktreeError> {
     let from = format!("--exclude-from={NAME}");
     let matching = git(top, &["ls-files", "--others", "--ignored", "-z", &from])?;
@@ -58,7 +58,7 @@ fn copy_one(top: &Path, worktree: &Path, name: &Path) -> Result<(), WorktreeErro
     let from = inside(top, name)?;
     let to = match inside(worktree, name) {
         Ok(to) => to,
-        // Where the branch has a link that leads out, the file has no place.
+        // If the branch has a link that leads out, the file cannot be copied.
         Err(FileError::Outside { .. }) => return Ok(()),
         Err(e) => return Err(e.into()),
     };
@@ -89,8 +89,8 @@ fn failed(path: &Path, source: io::Error) -> WorktreeError {
     WorktreeError::Io { path: path.to_owned(), source }
 }
 
-/// Whole or not at all: a crash in the middle must not leave half a file that looks finished. The
-/// draft lies beside the worktree, whose files somebody may commit.
+/// Copies a file whole or not at all: a crash must not leave half a file that looks complete. The draft
+/// is beside the worktree, because somebody may commit the files in it.
 fn copy_file(worktree: &Path, from: &Path, to: &Path) -> Result<(), WorktreeError> {
     let mut source = match open_plain(from) {
         Err(e) if e.is_missing() => return Ok(()),

@@ -1,8 +1,8 @@
-//! A checkout whose move to a newer commit was cut off while git wrote its files.
+//! Repairs a checkout whose move to a newer commit was interrupted while git wrote its files.
 //!
-//! Before a checkout is moved that is written down. Whoever finds it, with the branch still where
-//! it was, puts the files back: those that hold exactly what git was to write, or nothing. If any
-//! other is among them, all are left for a person to look at.
+//! A record is written before a checkout moves. If a later process finds the record and the branch is
+//! still at the old commit, it restores the files that are empty, missing or exactly what git was
+//! writing. If any other file is among them, all stay as they are for a person to check.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,15 +17,15 @@ use super::target::in_the_way;
 use super::worktree::WorktreeError;
 use crate::files::{FileMode, inside, read_bounded, write_atomic_by};
 
-/// A branch on its way from one commit to another, with its checkout; without one, with the git
-/// folder.
+/// A move of a branch from one commit to another. `path` is its checkout, or the git folder if it has
+/// none.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct BranchMove {
     v: u32,
     pub(super) path: PathBuf,
     pub(super) old: String,
     pub(super) new: String,
-    /// Somebody had locked something there before: those locks are not ours to clear away.
+    /// Set if something there was already locked before: Windlass must not clear those locks.
     #[serde(default)]
     was_locked: bool,
 }
@@ -52,13 +52,13 @@ impl BranchMove {
     }
 }
 
-/// Nothing is on its way any more.
+/// Deletes the record of the move.
 pub(super) fn end(common: &Path, target: &str) {
-    // Left there, it is looked at once more and found to be over.
+    // A leftover record is checked once more and found to be obsolete.
     let _ = fs::remove_file(file(common, target));
 }
 
-/// Puts back what a move left half done. The caller holds the lock of the landings.
+/// Restores the files of an interrupted move. The caller holds the landing lock.
 pub(super) fn put_back(common: &Path, target: &str) -> Result<(), WorktreeError> {
     let Ok(bytes) = read_bounded(&file(common, target), 64 * 1024) else { return Ok(()) };
     let cut_off = serde_json::from_slice(&bytes).ok().filter(|cut_off: &BranchMove| cut_off.v == 1);
@@ -85,8 +85,8 @@ fn put_files_back(cut_off: &BranchMove) -> Result<(), WorktreeError> {
     names.iter().try_for_each(|name| put_one_back(cut_off, name))
 }
 
-/// Whether nothing of anybody's is in a file: it is not there, is empty, or is what was to come;
-/// and the same in the index.
+/// Decides whether a file contains nobody's work: it is missing, empty or exactly the new content, and
+/// the index agrees.
 fn is_gits(cut_off: &BranchMove, name: &str) -> Result<bool, WorktreeError> {
     let to_come = blob(&cut_off.path, &cut_off.new, name)?;
     let staged = blob(&cut_off.path, ":0", name)?;

@@ -1,7 +1,7 @@
-//! Brings the commits of a worktree onto a target branch: up to date, checked, then forward.
+//! Lands the commits of a worktree on a target branch: rebases, checks, then moves the target forward.
 //!
-//! One at a time for each target. Whatever stands in the way is an outcome that leaves branch and
-//! files as they were; who resolves a conflict, and when to try again, is decided elsewhere.
+//! Only one landing per target runs at a time. An obstacle is an outcome that leaves branch and files as
+//! they were. The callers resolve conflicts and decide when to retry.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,94 +15,76 @@ use super::target::{MoveResult, advance, overwritten};
 use super::worktree::{Worktree, WorktreeError};
 use super::{head, interrupted_move, lock};
 
-/// What came of a landing.
+/// The outcome of a landing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Landing {
-    /// The target is at this commit now, and so is the branch.
-    Landed {
-        /// The commit.
-        commit: String,
-    },
-    /// The target has everything already.
+    /// The target and the branch are both at this commit.
+    Landed { commit: String },
+    /// The target already contains everything.
     NothingToLand,
-    /// Both changed the same. The branch is where it was.
-    Conflict {
-        /// The files in conflict.
-        files: Vec<String>,
-    },
-    /// The checks said no. The branch is on top of the target, for them to be made green there.
+    /// Both sides changed the same lines. The branch is unchanged.
+    Conflict { files: Vec<String> },
+    /// The checks failed. The branch is now on top of the target, where the failures can be fixed.
     ChecksFailed {
         /// The commit that was checked.
         commit: String,
     },
-    /// The worktree holds what is not committed, so that the checks would check something else.
+    /// The worktree has uncommitted files, so the checks would not test the commit.
     Uncommitted {
         /// Changed and untracked files.
         files: Vec<String>,
     },
-    /// The target brings files where the worktree has ignored ones, which would be overwritten.
+    /// The target has files at paths where the worktree has ignored ones, which would be overwritten.
     InTheWay {
         /// The ignored files.
         files: Vec<String>,
     },
-    /// The target moved at every try.
+    /// The target moved during every attempt.
     TargetMoved,
-    /// The checkout of the target has changes in files that would change, or ignored files where
-    /// new ones would be. Nothing was touched there.
+    /// The checkout of the target has changes in files that would change, or ignored files at paths of
+    /// new ones. Nothing was touched there.
     TargetDirty {
-        /// The checkout.
+        /// The checkout of the target.
         path: PathBuf,
-        /// The files.
         files: Vec<String>,
     },
     /// The target is being rebased there, or its checkout is gone.
     TargetBusy {
-        /// The checkout.
+        /// The checkout of the target.
         path: PathBuf,
     },
 }
 
-/// Why a landing came to no outcome.
+/// An error that prevents an outcome.
 #[derive(Debug, thiserror::Error)]
 pub enum LandError<E> {
-    /// There is no such branch.
     #[error("there is no branch `{target}`")]
-    NoSuchTarget {
-        /// The target.
-        target: String,
-    },
-    /// The worktree is at some commit, or at another branch.
+    NoSuchTarget { target: String },
+    /// The worktree has a detached HEAD or another branch.
     #[error("{path} is not on branch `{branch}`", path = path.display())]
     NotOnBranch {
-        /// The worktree.
         path: PathBuf,
-        /// The branch it was made for.
+        /// The branch that it was made for.
         branch: String,
     },
-    /// Somebody began something with git there and did not finish.
+    /// Somebody left a git operation unfinished there.
     #[error("{path} is in the middle of {of}", path = path.display())]
     InTheMiddle {
-        /// The worktree.
         path: PathBuf,
-        /// Of what.
+        /// The operation.
         of: &'static str,
     },
-    /// The branch got other commits while it was checked.
+    /// The branch got other commits during the checks.
     #[error("branch `{branch}` changed while it was checked")]
-    ChangedMeanwhile {
-        /// The branch.
-        branch: String,
-    },
-    /// The checks could not be run.
+    ChangedMeanwhile { branch: String },
     #[error("the checks could not be run")]
     Checks(#[source] E),
-    /// Something with the worktree, its locks or git.
     #[error(transparent)]
     Worktree(#[from] WorktreeError),
 }
 
 impl<E> LandError<E> {
-    /// What git said, where it was git.
+    /// Returns the error of git, if it is one.
     fn git(&self) -> Option<&GitError> {
         match self {
             LandError::Worktree(error) => error.git(),
@@ -117,12 +99,12 @@ impl<E> From<GitError> for LandError<E> {
     }
 }
 
-/// How long a landing waits.
+/// The time limits of a landing.
 #[derive(Debug, Clone, Copy)]
 pub struct LandingTimeouts {
-    /// For the other landings on the same target.
+    /// For other landings on the same target.
     pub turn: Duration,
-    /// For git to rebase or move a checkout, with the hooks of the repository.
+    /// For git to rebase or to move a checkout, including the hooks of the repository.
     pub git: Duration,
 }
 
@@ -134,9 +116,9 @@ impl Default for LandingTimeouts {
 
 const TRIES: usize = 5;
 
-/// Lands a worktree's branch on `target`, a branch. The checks are told where to run and answer
-/// whether they are green; they are run on exactly the commit that is landed. It blocks as long
-/// as they do, and as the landings before it do.
+/// Lands a worktree's branch on the branch `target`. `checks` gets the folder to run in and returns
+/// whether it passed; it runs on exactly the commit that lands. Blocks while the checks and earlier
+/// landings run.
 pub fn land<E>(
     worktree: &Worktree,
     target: &str,
@@ -145,14 +127,14 @@ pub fn land<E>(
     land_within(LandingTimeouts::default(), worktree, target, checks)
 }
 
-/// As [`land`], with other patience.
+/// Lands like [`land`], with other time limits.
 pub fn land_within<E>(
     patience: LandingTimeouts,
     worktree: &Worktree,
     target: &str,
     mut checks: impl FnMut(&Path) -> Result<bool, E>,
 ) -> Result<Landing, LandError<E>> {
-    // Each begins by putting right what the one before left.
+    // Each attempt first repairs what the previous one left.
     again(LandError::git, || land_once(patience, worktree, target, &mut checks))
 }
 
@@ -179,7 +161,7 @@ fn land_once<E>(
     Ok(Landing::TargetMoved)
 }
 
-/// One try; nothing when the target moved meanwhile.
+/// Attempts to land once. Returns `None` if the target moved in the meantime.
 fn try_once<E>(
     patience: LandingTimeouts,
     worktree: &Worktree,
@@ -210,7 +192,7 @@ fn try_once<E>(
     }
     let commit = commit_to_land(worktree)?;
     if commit == old {
-        // Each of its commits turned out to be there already.
+        // The target already contained each of its commits.
         return Ok(Some(Landing::NothingToLand));
     }
     checks_begin(path, &commit)?;
@@ -230,7 +212,7 @@ fn try_once<E>(
     })
 }
 
-/// The commit of the branch, if the worktree is on it and nothing is going on there.
+/// Returns the commit of the branch, if the worktree is on it and has no unfinished git operation.
 fn commit_to_land<E>(worktree: &Worktree) -> Result<String, LandError<E>> {
     let path = worktree.path.clone();
     if let Some(of) = in_the_middle(&worktree.git_dir) {

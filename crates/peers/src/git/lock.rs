@@ -1,7 +1,6 @@
-//! Locks between processes: the kernel's, on a file that stays, so that a crash frees them.
+//! Locks between processes: kernel locks on files that stay, so that a crash releases them.
 //!
-//! Waiting has a deadline, and when it is over the holder is named. What is done under a lock is
-//! left to the callers.
+//! Waiting has a deadline, and the error names the holder. The callers decide what to do under a lock.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -15,25 +14,20 @@ use rustix::io::Errno;
 use crate::files::checkout::drafts_in;
 use crate::files::make_private_dir;
 
-/// Why a lock was not had.
+/// An error from taking a lock.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Somebody else had it all the time.
-    #[error("{path} was held for {waited:?} by {holder}", path = path.display(), holder = named(*pid))]
+    #[error("{holder} held the lock {path} for {waited:?}", path = path.display(), holder = named(*pid))]
     Held {
-        /// The file that is locked.
+        /// The locked file.
         path: PathBuf,
-        /// The process that holds it, as far as it is known.
+        /// The process that holds it, if known.
         pid: Option<u32>,
-        /// How long was waited.
         waited: Duration,
     },
-    /// The system said no.
     #[error("could not lock {path}", path = path.display())]
     Io {
-        /// The file.
         path: PathBuf,
-        /// What it said.
         #[source]
         source: io::Error,
     },
@@ -43,38 +37,38 @@ fn named(pid: Option<u32>) -> String {
     pid.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"))
 }
 
-/// Held as long as this lives.
+/// A lock that is held as long as this value lives.
 #[derive(Debug)]
 pub(super) struct RepositoryLock {
     _file: File,
 }
 
-/// A creation holds it for some milliseconds; fifty at once must all get through on a slow disk.
+/// A creation holds the lock for some milliseconds; fifty at once must all get it on a slow disk.
 const METADATA_WAIT: Duration = Duration::from_secs(60);
 const LONGEST_NAP: Duration = Duration::from_millis(10);
 
-/// The lock of what git keeps about all worktrees of a repository: concurrent changes of it, and
-/// reading it meanwhile, fail in git itself.
+/// Locks git's metadata of all worktrees of a repository. Concurrent changes, and reads during a change,
+/// fail in git itself.
 pub(super) fn metadata(common: &Path) -> Result<RepositoryLock, LockError> {
     lock(&ours(common).join("metadata.pid"), METADATA_WAIT)
 }
 
-/// The lock under which branches land on a target, one at a time.
+/// Takes the lock under which branches land on a target, one at a time.
 pub(super) fn landing(common: &Path, target: &str, wait: Duration) -> Result<RepositoryLock, LockError> {
     lock(&ours(common).join(format!("land-{}.pid", file_name(target))), wait)
 }
 
-/// Windlass's own folder in the git folder that all worktrees share.
+/// Returns Windlass's own folder in the git folder that all worktrees share.
 pub(super) fn ours(common: &Path) -> PathBuf {
     common.join("windlass")
 }
 
-/// Where files of Windlass lie in the git folder before they are whole.
+/// Returns the folder for drafts of Windlass's files in the git folder.
 pub(super) fn drafts(common: &Path) -> PathBuf {
     drafts_in(&ours(common))
 }
 
-/// A branch as the name of a file.
+/// Encodes a branch as a file name.
 pub(super) fn file_name(branch: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
     let name: String = branch
@@ -87,7 +81,7 @@ pub(super) fn file_name(branch: &str) -> String {
     }
 }
 
-/// Waits for the lock on a file, which is made where it is missing and never deleted.
+/// Waits for the lock on a file. The file is created if missing and never deleted.
 pub(super) fn lock(path: &Path, wait: Duration) -> Result<RepositoryLock, LockError> {
     let failed = |source| LockError::Io { path: path.to_owned(), source };
     if let Some(folder) = path.parent() {
@@ -98,7 +92,7 @@ pub(super) fn lock(path: &Path, wait: Duration) -> Result<RepositoryLock, LockEr
     loop {
         let file = open(path).map_err(failed)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            // A file that was replaced since it was opened is nobody's lock any more.
+            // A lock on a file that was replaced after opening is worthless.
             Ok(()) if is_still(path, &file) => {
                 sign(&file).map_err(failed)?;
                 return Ok(RepositoryLock { _file: file });

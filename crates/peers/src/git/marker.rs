@@ -1,8 +1,8 @@
-//! The small file by which Windlass knows a worktree for its own, and how far it had come.
+//! The small file that marks a worktree as made by Windlass and records its progress.
 //!
-//! It lies in the git folder of the worktree. That folder is made by git, so before it exists the
-//! same text lies among Windlass's own files as an intent: whoever holds the metadata lock and
-//! finds one knows that its writer died.
+//! The marker is in the git folder of the worktree. git creates that folder, so before it exists the
+//! same text is among Windlass's own files as an intent. A process that holds the metadata lock and
+//! finds an intent knows that its writer died.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -24,7 +24,7 @@ pub(super) struct Marker {
     pub(super) path: PathBuf,
     pub(super) branch: String,
     pub(super) base: String,
-    /// Windlass made the branch, and so may delete it once it is merged.
+    /// Set if Windlass made the branch, and so may delete it once it is merged.
     pub(super) made_branch: bool,
     pub(super) stage: MarkerStage,
 }
@@ -32,11 +32,11 @@ pub(super) struct Marker {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum MarkerStage {
-    /// Nobody has been given it yet: what is in it is git's.
+    /// Not handed out yet: only git has written files.
     CheckingOut,
-    /// It was handed out: what is in it is somebody's work.
+    /// Handed out: the files are somebody's work.
     Ready,
-    /// It was found to hold no work, and is being taken away.
+    /// Found to contain no work and being removed.
     Removing,
 }
 
@@ -50,8 +50,8 @@ impl Marker {
         Marker { stage, ..self.clone() }
     }
 
-    /// That of a worktree, by its git folder. One that cannot be read is none: better not ours
-    /// than wrongly ours.
+    /// Reads the marker from the git folder of a worktree. An unreadable marker counts as none: it is
+    /// safer to disown a worktree than to claim a foreign one.
     pub(super) fn of(git_dir: &Path) -> Option<Marker> {
         read(&git_dir.join(NAME))
     }
@@ -91,7 +91,7 @@ impl Marker {
     }
 }
 
-/// A worktree that git may have forgotten already, while its files or its branch are still there.
+/// A worktree that git may already have forgotten, while its files or its branch still exist.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct WorktreeBeingRemoved {
     marker: Marker,
@@ -105,17 +105,17 @@ impl WorktreeBeingRemoved {
         write_file(&worktree.common, &going_path(worktree), &going)
     }
 
-    /// Whether a removal of it was begun.
+    /// Decides whether a removal was started.
     pub(super) fn is(worktree: &Worktree) -> bool {
         going_path(worktree).exists()
     }
 
     pub(super) fn gone(worktree: &Worktree) {
-        // Left there, it is listed once more, and removed with nothing to do.
+        // A leftover file is listed once more, and its removal then finds nothing to do.
         let _ = fs::remove_file(going_path(worktree));
     }
 
-    /// All of a repository.
+    /// Returns all interrupted removals of a repository.
     pub(super) fn all(common: &Path) -> Vec<Worktree> {
         let read = |path: PathBuf| {
             serde_json::from_slice::<WorktreeBeingRemoved>(&read_bounded(&path, MAX).ok()?).ok()
@@ -134,13 +134,12 @@ fn going_path(worktree: &Worktree) -> PathBuf {
     going_dir(&worktree.common).join(format!("{}.json", file_name(&worktree.branch)))
 }
 
-/// What was begun and not finished, as seen by whoever holds the metadata lock.
+/// Returns the unfinished creations. The caller holds the metadata lock.
 pub(super) fn intents(common: &Path) -> Vec<Marker> {
     whole_files(&intents_dir(common)).iter().filter_map(|path| read(path)).collect()
 }
 
-/// The files of a folder that were written to their end. No other lies there, but from a time when
-/// drafts did.
+/// Returns the complete files of a folder. Older versions kept drafts in the same folder.
 fn whole_files(folder: &Path) -> Vec<PathBuf> {
     let is_whole = |name: &str| name.ends_with(".json") && !name.starts_with('.');
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -148,7 +147,7 @@ fn whole_files(folder: &Path) -> Vec<PathBuf> {
     whole.map(|entry| entry.path()).collect()
 }
 
-// Nothing here is worth waiting for the disk: git does not for what it describes.
+// Not synced to disk: git does not sync the data that these files describe either.
 fn write_file(common: &Path, path: &Path, value: &impl Serialize) -> Result<(), WorktreeError> {
     let text = serde_json::to_vec(value).map_err(io::Error::other);
     Ok(write_spare(&drafts(common), path, FileMode::Private, |file| file.write_all(&text?))?)

@@ -1,10 +1,10 @@
-//! git, run as a program in an environment of its own.
+//! Runs git as a program in a controlled environment.
 //!
-//! Arguments are a list; no inherited `GIT_*` redirects it; it never asks. What a change means
-//! is the engine's to say: here it is only whether something changed.
+//! Arguments are a list, no inherited `GIT_*` variable redirects git, and git never prompts. This module
+//! only detects changes; the engine decides what they mean.
 //!
-//! A worktree is made by [`create`], brought home by [`land`] and taken away by [`remove`]. Each
-//! can be called again after a crash at any point, and none ever deletes somebody's work.
+//! [`create`] makes a worktree, [`land`] moves its commits to the target branch and [`remove`] deletes
+//! it. Each can be called again after a crash at any point, and none ever deletes anybody's work.
 
 mod artifacts;
 mod busy;
@@ -37,12 +37,12 @@ pub use remove::{KeepReason, Removal, remove};
 pub use uncommitted::{changed_again, uncommitted};
 pub use worktree::{Worktree, WorktreeError, ahead, changes, is_clean, list, refresh};
 
-/// Whether a folder is inside the working tree of a repository.
+/// Decides whether a folder is inside the working tree of a repository.
 pub fn is_repository(dir: &Path) -> bool {
     git(dir, &["rev-parse", "--is-inside-work-tree"]).is_ok_and(|said| said.trim_ascii() == b"true")
 }
 
-/// The commit a folder is at; none in a repository without commits.
+/// Returns the commit that a folder is at, or `None` in a repository without commits.
 pub fn head(dir: &Path) -> Result<Option<String>, GitError> {
     match git(dir, &["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]) {
         Ok(said) => Ok(Some(String::from_utf8_lossy(&said).trim().to_owned())),
@@ -51,30 +51,30 @@ pub fn head(dir: &Path) -> Result<Option<String>, GitError> {
     }
 }
 
-/// Whether a repository surely does not have a commit.
+/// Decides whether a repository certainly lacks a commit.
 pub fn lacks(dir: &Path, commit: &str) -> bool {
     matches!(git(dir, &["cat-file", "-e", commit]), Err(GitError::Failed { code: Some(1), .. }))
 }
 
-/// What changed since a commit, in git's own summary: files, insertions, deletions. Files that
-/// are left out are named from the top of the working tree.
+/// Returns the changes since a commit as git's own summary: files, insertions, deletions. The paths in
+/// `without` are relative to the top of the working tree.
 pub fn diff_stat(dir: &Path, base: &str, without: &[&str]) -> Result<String, GitError> {
     let verb = ["diff", "--no-color", "--no-ext-diff", "--stat=100", "--end-of-options", base];
     let said = git_without(dir, &verb, without)?;
     Ok(String::from_utf8_lossy(&said).into_owned())
 }
 
-/// What a repository without commits is compared with: git knows this tree everywhere.
+/// The empty tree, which git knows everywhere, for comparisons in a repository without commits.
 pub const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 
-/// Files that git does not know and does not ignore, as seen from the folder.
+/// Returns the files that git neither tracks nor ignores, relative to the folder.
 pub fn untracked(dir: &Path, without: &[&str]) -> Result<Vec<String>, GitError> {
     let said = git_without(dir, &["ls-files", "--others", "--exclude-standard", "-z"], without)?;
     let names = said.split(|byte| *byte == 0).filter(|name| !name.is_empty());
     Ok(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
 }
 
-/// Runs git on everything in a folder but these files and our own.
+/// Runs git on everything in a folder except these files and our own.
 fn git_without(dir: &Path, verb: &[&str], without: &[&str]) -> Result<Vec<u8>, GitError> {
     let without: Vec<String> = without.iter().map(|name| format!(":(exclude,top,literal){name}")).collect();
     let paths = without.iter().map(String::as_str);
@@ -82,7 +82,7 @@ fn git_without(dir: &Path, verb: &[&str], without: &[&str]) -> Result<Vec<u8>, G
     git(dir, &args)
 }
 
-/// Windlass's own folder is not the agent's work.
+/// Excludes Windlass's own folder, which is not the agent's work.
 const OURS: &str = ":(exclude,top).windlass";
 
 #[cfg(test)]

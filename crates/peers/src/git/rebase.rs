@@ -1,8 +1,8 @@
-//! Brings a branch up to date with its target in its own worktree, and back if that fails.
+//! Updates a branch to its target in its own worktree, and restores it if that fails.
 //!
-//! Before anything moves it is written down where the branch stood. Whoever finds that record
-//! knows that a landing was cut off: a rebase in the middle is then taken back to it, after what
-//! the files held has been kept under `refs/windlass/saved/`.
+//! A record of the branch's old position is written before anything moves. A record found later means
+//! that a landing was interrupted: an unfinished rebase is then undone, after the files were saved under
+//! `refs/windlass/saved/`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use super::repository::in_the_middle;
 use super::worktree::{Worktree, WorktreeError};
 use crate::files::{FileMode, read_bounded, write_atomic_by};
 
-/// Where a branch stood, and what it was to stand on.
+/// The old position of a branch, and its new base.
 #[derive(Debug, Serialize, Deserialize)]
 struct RebaseRecord {
     v: u32,
@@ -36,17 +36,17 @@ fn record(worktree: &Worktree) -> Option<RebaseRecord> {
     serde_json::from_slice(&bytes).ok().filter(|record: &RebaseRecord| record.v == 1)
 }
 
-/// How it went.
+/// The result of an update.
 #[derive(Debug)]
 pub(super) enum RebaseResult {
     Done,
-    /// Nothing has changed.
+    /// The branch and its files are unchanged.
     Conflict {
         files: Vec<String>,
     },
 }
 
-/// Puts the commits of the branch, which stands at `before`, on top of the commit `onto`.
+/// Moves the commits of the branch, which is at `before`, on top of the commit `onto`.
 pub(super) fn update(
     worktree: &Worktree,
     before: &str,
@@ -58,12 +58,12 @@ pub(super) fn update(
     write_atomic_by(&drafts(&worktree.common), &record_path(worktree), &text, FileMode::Private)?;
     let merges =
         git(&worktree.path, &["rev-list", "--merges", "--max-count=1", &format!("{onto}..{before}")])?;
-    // A rebase would drop merges, and with them what was decided in them.
+    // A rebase would drop merges, and with them their conflict resolutions.
     let done = match merges.is_empty() {
         true => rebase(&worktree.path, onto, limit),
         false => merge(&worktree.path, onto, limit),
     };
-    // git may say that all went well though a lock kept it from ending what it had begun.
+    // git may report success although a lock kept it from finishing.
     let done = done.and_then(|()| match in_the_middle(&worktree.git_dir) {
         None => Ok(()),
         Some(of) => {
@@ -78,7 +78,7 @@ pub(super) fn update(
     let files =
         git(&worktree.path, &["diff", "--name-only", "--diff-filter=U", "-z"]).map(|said| names(&said));
     clear_locks(worktree)?;
-    // While packed refs are locked, git cannot forget what it was in the middle of.
+    // While the packed refs are locked, git cannot abort its operation.
     clear_shared_lock(worktree, &worktree.path)?;
     take_back(worktree, before, onto)?;
     forget(worktree)?;
@@ -89,7 +89,7 @@ pub(super) fn update(
 }
 
 fn rebase(path: &Path, onto: &str, limit: Duration) -> Result<(), GitError> {
-    // Said in full, so that no setting of the person changes what it means.
+    // Every option is explicit, so that no user setting changes the result.
     let args = [
         "rebase",
         "--quiet",
@@ -121,8 +121,8 @@ fn forget(worktree: &Worktree) -> Result<(), WorktreeError> {
     }
 }
 
-/// Takes up a landing that was cut off: back to where the branch stood if git was in the middle
-/// of it. A rebase that was finished stays, and is landed the next time.
+/// Recovers from an interrupted landing: restores the branch if git was in the middle of an operation. A
+/// finished rebase stays for the next landing.
 pub(super) fn recover(worktree: &Worktree) -> Result<(), WorktreeError> {
     let Some(record) = record(worktree) else { return Ok(()) };
     wait_until_idle(&worktree.path)?;
@@ -135,7 +135,7 @@ pub(super) fn recover(worktree: &Worktree) -> Result<(), WorktreeError> {
     forget(worktree)
 }
 
-/// Whether HEAD is the branch, and not some commit.
+/// Decides whether HEAD is the branch and not a detached commit.
 pub(super) fn is_on_branch(worktree: &Worktree) -> Result<bool, GitError> {
     match git(&worktree.path, &["symbolic-ref", "--quiet", "HEAD"]) {
         Ok(said) => Ok(line(&said).strip_prefix("refs/heads/") == Some(&worktree.branch)),
@@ -144,7 +144,7 @@ pub(super) fn is_on_branch(worktree: &Worktree) -> Result<bool, GitError> {
     }
 }
 
-/// Ends what git is in the middle of, so that branch and files are as they were.
+/// Aborts the unfinished operation, so that branch and files are as before.
 fn take_back(worktree: &Worktree, before: &str, onto: &str) -> Result<(), WorktreeError> {
     let path = &worktree.path;
     let aborted = match in_the_middle(&worktree.git_dir) {
@@ -160,9 +160,9 @@ fn take_back(worktree: &Worktree, before: &str, onto: &str) -> Result<(), Worktr
     if is_back { Ok(()) } else { restore(worktree, onto) }
 }
 
-/// Where git itself was killed while it wrote files or its notes. All was clean when it began and
-/// the branch has not moved: what differs is what git had written of the commit it was going to,
-/// so it is made whole there first, and then left for the branch.
+/// Restores a worktree after git was killed while it wrote files or its notes. Everything was clean
+/// before and the branch has not moved, so any difference is a part of the commit that git was switching
+/// to. The checkout of that commit is completed first, then the branch is checked out.
 fn restore(worktree: &Worktree, onto: &str) -> Result<(), WorktreeError> {
     let path = &worktree.path;
     let notes = worktree.git_dir.join("rebase-merge");
@@ -174,7 +174,7 @@ fn restore(worktree: &Worktree, onto: &str) -> Result<(), WorktreeError> {
     Ok(())
 }
 
-/// Keeps what the files hold as a commit that nothing deletes.
+/// Saves the files as a commit that nothing deletes.
 fn save(worktree: &Worktree) -> Result<(), WorktreeError> {
     let index = worktree.git_dir.join("windlass-saved.index");
     let text = index.to_string_lossy();

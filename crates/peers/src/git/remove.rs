@@ -1,8 +1,8 @@
-//! Takes a worktree away, if nothing is lost by it.
+//! Removes a worktree, unless that would lose work.
 //!
-//! Its folder is moved aside and git told that it is gone, under the lock; the files are deleted
-//! outside of it. The branch goes too if Windlass made it and the target has all of it. Nothing
-//! is ever forced.
+//! The folder is moved aside and the worktree removed from git under the lock; the files are deleted
+//! without the lock. The branch is deleted too if Windlass made it and the target contains all of it.
+//! Nothing is ever forced.
 
 use std::fs;
 use std::io;
@@ -17,43 +17,41 @@ use super::worktree::{Worktree, WorktreeError};
 use super::{head, lock};
 use crate::files::read_bounded;
 
-/// What became of a worktree that was to go.
+/// The result of a removal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Removal {
-    /// It is gone.
     Removed,
-    /// It is still there, whole.
+    /// The worktree still exists and is intact.
     Kept(KeepReason),
 }
 
-/// Why a worktree was kept.
+/// A reason to keep a worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeepReason {
-    /// These files are not committed.
     Uncommitted {
-        /// Changed and untracked ones.
+        /// Changed and untracked files.
         files: Vec<String>,
     },
-    /// The target has not all of its commits.
+    /// The target lacks some of its commits.
     Unmerged {
-        /// The commit that is missing there.
+        /// The commit that the target lacks.
         commit: String,
     },
-    /// git is in the middle of something there.
+    /// A git operation is unfinished there.
     InTheMiddle {
-        /// Of what.
+        /// The operation.
         of: &'static str,
     },
-    /// Somebody locked it, by `git worktree lock`.
+    /// Somebody locked it with `git worktree lock`.
     Locked,
-    /// It has submodules that were filled; what is in them is not looked at.
+    /// It has populated submodules, whose contents are not checked.
     Submodules,
-    /// Windlass did not make it, or it has become something else.
+    /// Windlass did not make it, or it is no longer the same worktree.
     NotOurs,
 }
 
-/// Takes a worktree away unless it holds work that `target`, a branch, does not have. Done
-/// twice, or again after a crash, it comes to the same.
+/// Removes a worktree unless it has work that the branch `target` lacks. Can be repeated, also after a
+/// crash.
 pub fn remove(worktree: &Worktree, target: &str) -> Result<Removal, WorktreeError> {
     again(WorktreeError::git, || remove_once(worktree, target))
 }
@@ -68,11 +66,11 @@ fn remove_once(worktree: &Worktree, target: &str) -> Result<Removal, WorktreeErr
     Ok(Removal::Removed)
 }
 
-/// Everything for which a worktree is kept.
+/// Returns the first reason to keep a worktree.
 fn find_work(worktree: &Worktree, target: &str) -> Result<Option<KeepReason>, WorktreeError> {
     let marker = match Marker::of(&worktree.git_dir).filter(|_| is_ours(worktree)) {
         Some(marker) => marker,
-        // Gone already, or somebody else's by now.
+        // Already removed, or now somebody else's.
         None if worktree.path.symlink_metadata().is_err() => return Ok(None),
         None => return Ok(Some(KeepReason::NotOurs)),
     };
@@ -85,7 +83,7 @@ fn find_work(worktree: &Worktree, target: &str) -> Result<Option<KeepReason>, Wo
     if let Some(of) = in_the_middle(&worktree.git_dir) {
         return Ok(Some(KeepReason::InTheMiddle { of }));
     }
-    // Until it was handed out, what differs there is what git had not written yet.
+    // Before it is handed out, differences are only files that git had not written yet.
     if worktree.path.exists()
         && marker.stage != MarkerStage::CheckingOut
         && let Some(kept) = find_files(worktree)?
@@ -125,13 +123,13 @@ fn is_merged(common: &Path, commit: &str, target: &str) -> Result<bool, Worktree
     }
 }
 
-/// The folder belongs to the git folder that carries our mark.
+/// Decides whether the folder belongs to the git folder with our marker.
 fn is_ours(worktree: &Worktree) -> bool {
     let points_back = git_dir_at(&worktree.common, &worktree.path).as_ref() == Some(&worktree.git_dir);
     points_back && Marker::of(&worktree.git_dir).is_some_and(|marker| marker.branch == worktree.branch)
 }
 
-/// What git keeps, and the branch.
+/// Removes git's metadata and the branch.
 fn take_away(worktree: &Worktree, target: &str) -> Result<(), WorktreeError> {
     let common = &worktree.common;
     let _lock = lock::metadata(common)?;
@@ -156,11 +154,11 @@ fn take_away(worktree: &Worktree, target: &str) -> Result<(), WorktreeError> {
     if is_elsewhere || !is_merged(common, &commit, target)? {
         return Ok(());
     }
-    // As `git branch -d`, but against the target, and only if it has not moved meanwhile.
+    // Like `git branch -d`, but compared with the target, and only if the branch has not moved.
     let name = format!("refs/heads/{}", worktree.branch);
     let delete = || git(common, &["update-ref", "-d", &name, &commit]);
     if delete().is_err() {
-        // A git that was killed meanwhile may have locked the branch, or what all branches share.
+        // A git that was killed meanwhile may have locked the branch or the packed refs.
         clear_locks(worktree)?;
         clear_shared_lock(worktree, &aside(worktree))?;
         delete()?;
@@ -168,8 +166,8 @@ fn take_away(worktree: &Worktree, target: &str) -> Result<(), WorktreeError> {
     Ok(())
 }
 
-/// What git keeps about a worktree whose folder is gone already. git may have been killed while it deleted
-/// that, in whatever order: it cannot go on itself.
+/// Removes git's metadata of a worktree whose folder is already gone. git may have been killed while it
+/// deleted the metadata, in any order, and cannot continue by itself.
 fn take_rest_away(worktree: &Worktree) -> Result<(), WorktreeError> {
     let git_dir = &worktree.git_dir;
     let all = worktree.common.join("worktrees");
@@ -178,19 +176,20 @@ fn take_rest_away(worktree: &Worktree) -> Result<(), WorktreeError> {
         && git_dir.symlink_metadata().is_ok_and(|meta| meta.is_dir());
     let is_ours = match git_dir.join("gitdir").exists() {
         true => git_dir_at(&worktree.common, &worktree.path).as_ref() == Some(git_dir),
-        // git locks one that it has only begun to make.
+        // git locks a worktree that it has only started to create.
         false => !git_dir.join("locked").exists(),
     };
     if is_there && is_ours {
         let failed = |source| WorktreeError::Io { path: git_dir.clone(), source };
         fs::remove_dir_all(git_dir).map_err(failed)?;
-        // As git does; refused unless it is empty.
+        // As git does; fails unless the folder is empty.
         let _ = fs::remove_dir(all);
     }
     Ok(())
 }
 
-/// Beside it, so that it is a rename, under a name that is found again after a crash.
+/// Returns the path to which the folder is moved: beside it, so that a rename suffices, under a name
+/// that can be found again after a crash.
 fn aside(worktree: &Worktree) -> PathBuf {
     let mut name = std::ffi::OsString::from(".");
     name.push(worktree.path.file_name().unwrap_or_default());
@@ -207,7 +206,7 @@ fn move_aside(worktree: &Worktree) -> Result<(), WorktreeError> {
     fs::rename(&worktree.path, aside(worktree)).map_err(failed)
 }
 
-/// Deletes what was moved aside, once it is sure that it is that.
+/// Deletes the folder that was moved aside, after verifying that it is the right one.
 fn delete_aside(worktree: &Worktree) -> Result<(), WorktreeError> {
     let path = aside(worktree);
     let said = read_bounded(&path.join(".git"), 16 * 1024).unwrap_or_default();
@@ -218,7 +217,7 @@ fn delete_aside(worktree: &Worktree) -> Result<(), WorktreeError> {
     if !is_ours {
         return Ok(());
     }
-    // git's own file goes last: half deleted it is still known for what it is.
+    // `.git` is deleted last, so that a half-deleted folder can still be identified.
     let failed = |path: &Path, source| WorktreeError::Io { path: path.to_owned(), source };
     for entry in fs::read_dir(&path).map_err(|e| failed(&path, e))?.flatten() {
         if entry.file_name() == ".git" {

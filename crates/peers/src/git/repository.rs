@@ -1,7 +1,6 @@
-//! What git says of a repository: its shared folder, its branches, and who has them checked out.
+//! Queries a repository: its shared git folder, its branches, and where they are checked out.
 //!
-//! Reading the worktrees while one is added or taken away fails in git itself: callers hold the
-//! metadata lock.
+//! git fails to list the worktrees while one is added or removed, so callers hold the metadata lock.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +13,7 @@ use crate::files::read_bounded;
 const MAX_NAME: u64 = 16 * 1024;
 const A_MOMENT: Duration = Duration::from_millis(50);
 
-/// The git folder that all worktrees of a repository share.
+/// Returns the git folder that all worktrees of a repository share.
 pub(super) fn common_dir(dir: &Path) -> Result<PathBuf, WorktreeError> {
     match git(dir, &["rev-parse", "--path-format=absolute", "--git-common-dir"]) {
         Ok(said) => real_common(&line(&said)),
@@ -25,14 +24,14 @@ pub(super) fn common_dir(dir: &Path) -> Result<PathBuf, WorktreeError> {
     }
 }
 
-/// The shared folder, and the commit that a base names, in one call.
+/// Returns the shared git folder and the commit that a base names, in one call.
 pub(super) fn common_dir_and_base(dir: &Path, base: &str) -> Result<(PathBuf, String), WorktreeError> {
     let none = || WorktreeError::NoSuchBase { base: base.to_owned() };
     let wanted = format!("{base}^{{commit}}");
     let said = match git(dir, &["rev-parse", "--path-format=absolute", "--git-common-dir", &wanted]) {
         Ok(said) => line(&said),
         Err(GitError::Failed { .. }) => {
-            // One of the two was not there, and it matters which.
+            // One of the two is missing, and the error must say which.
             common_dir(dir)?;
             return Err(none());
         }
@@ -47,7 +46,7 @@ pub(super) fn common_dir_and_base(dir: &Path, base: &str) -> Result<(PathBuf, St
 
 fn real_common(said: &str) -> Result<PathBuf, WorktreeError> {
     let path = PathBuf::from(said);
-    // What is not there was not text: paths are kept as text, and given to git as text.
+    // A path that does not resolve was not UTF-8. Paths are stored and passed to git as text.
     path.canonicalize()
         .ok()
         .filter(|path| path.to_str().is_some())
@@ -58,7 +57,7 @@ fn is_commit(text: &str) -> bool {
     text.len() >= 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Whether git takes a name for a branch.
+/// Decides whether git accepts a branch name.
 pub(super) fn is_branch_name(dir: &Path, name: &str) -> Result<bool, GitError> {
     if name.starts_with('-') || name == "HEAD" || name.contains('\0') {
         return Ok(false);
@@ -66,7 +65,7 @@ pub(super) fn is_branch_name(dir: &Path, name: &str) -> Result<bool, GitError> {
     yes_or_no(git(dir, &["check-ref-format", &format!("refs/heads/{name}")]))
 }
 
-/// The commit of a branch, if there is one of this name.
+/// Returns the commit of a branch, if it exists.
 pub(super) fn branch_commit(dir: &Path, branch: &str) -> Result<Option<String>, GitError> {
     match git(dir, &["rev-parse", "--verify", "--quiet", &format!("refs/heads/{branch}^{{commit}}")]) {
         Ok(said) => Ok(Some(line(&said))),
@@ -75,23 +74,23 @@ pub(super) fn branch_commit(dir: &Path, branch: &str) -> Result<Option<String>, 
     }
 }
 
-/// Whether everything in `older` is in `newer` too.
+/// Decides whether `newer` contains every commit of `older`.
 pub(super) fn is_ancestor(dir: &Path, older: &str, newer: &str) -> Result<bool, GitError> {
     yes_or_no(git(dir, &["merge-base", "--is-ancestor", older, newer]))
 }
 
-/// One working tree of a repository, anybody's.
+/// A working tree of a repository, made by Windlass or by anybody else.
 #[derive(Debug, Default)]
 pub(super) struct WorktreeEntry {
     pub(super) path: PathBuf,
     pub(super) branch: Option<String>,
     pub(super) is_locked: bool,
-    /// Its folder is gone.
+    /// Set if its folder is gone.
     pub(super) is_missing: bool,
 }
 
-/// All working trees. The caller holds the metadata lock, but a person may be adding one by hand,
-/// and in that moment git cannot read the list.
+/// Returns all working trees. The caller holds the metadata lock, but a person may be adding one by
+/// hand, and git cannot read the list at that moment.
 pub(super) fn entries(common: &Path) -> Result<Vec<WorktreeEntry>, GitError> {
     let list = || git(common, &["worktree", "list", "--porcelain", "-z"]);
     let said = list().or_else(|_| {
@@ -120,34 +119,34 @@ fn parse_entries(said: &[u8]) -> Vec<WorktreeEntry> {
     entries
 }
 
-/// The git folders of the linked worktrees, each with the folder it belongs to.
+/// Returns the git folder and the working folder of each linked worktree.
 pub(super) fn linked(common: &Path) -> Vec<(PathBuf, PathBuf)> {
     let entries = fs::read_dir(common.join("worktrees")).into_iter().flatten().flatten();
     let with_path = |git_dir: PathBuf| {
         let text = String::from_utf8(read_bounded(&git_dir.join("gitdir"), MAX_NAME).ok()?).ok()?;
         let text = Path::new(text.trim_end_matches('\n'));
         let path = git_dir.join(text).parent()?.to_owned();
-        // git may be told to write it as seen from here.
+        // git can be configured to write relative paths.
         let path = if text.is_absolute() { path } else { path.canonicalize().ok()? };
         Some((git_dir, path))
     };
     entries.filter_map(|entry| with_path(entry.path())).collect()
 }
 
-/// The git folder of the linked worktree at a path.
+/// Returns the git folder of the linked worktree at a path.
 pub(super) fn git_dir_at(common: &Path, path: &Path) -> Option<PathBuf> {
     linked(common).into_iter().find(|(_, at)| at == path).map(|(git_dir, _)| git_dir)
 }
 
-/// The branch that is being rebased in the working tree with this git folder. git calls such a
-/// working tree detached, but the branch is taken all the same.
+/// Returns the branch that is being rebased in the working tree with this git folder. git reports such a
+/// working tree as detached, but the branch is in use.
 pub(super) fn rebasing(git_dir: &Path) -> Option<String> {
     let name = |folder: &str| read_bounded(&git_dir.join(folder).join("head-name"), MAX_NAME).ok();
     let name = String::from_utf8(name("rebase-merge").or_else(|| name("rebase-apply"))?).ok()?;
     name.trim_end().strip_prefix("refs/heads/").map(str::to_owned)
 }
 
-/// What git is in the middle of, by the file that says so.
+/// Returns the unfinished git operation, detected by its file.
 pub(super) fn in_the_middle(git_dir: &Path) -> Option<&'static str> {
     const SIGNS: [(&str, &str); 6] = [
         ("rebase-merge", "a rebase"),

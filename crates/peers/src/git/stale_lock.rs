@@ -1,7 +1,7 @@
-//! What a creation left behind that was cut off before it was marked as ours.
+//! Cleans up after a creation that was interrupted before its worktree was marked as ours.
 //!
-//! The caller holds the metadata lock, so whoever wrote an intent is dead. What git had finished
-//! is marked, what it had not is taken away: nobody was given any of it.
+//! The caller holds the metadata lock, so the writer of an intent is dead. A worktree that git had
+//! completed is marked; an incomplete one is removed, because nobody was given it.
 
 use std::fs;
 use std::io;
@@ -15,7 +15,7 @@ use super::repository::{branch_commit, git_dir_at};
 use super::worktree::WorktreeError;
 use crate::files::{clear_dead, read_bounded};
 
-/// Settles every creation that was cut off.
+/// Settles every interrupted creation.
 pub(super) fn settle(common: &Path) -> Result<(), WorktreeError> {
     for folder in [drafts(common), ours(common).join("adding"), ours(common).join("removing")] {
         clear_dead(&folder);
@@ -24,12 +24,12 @@ pub(super) fn settle(common: &Path) -> Result<(), WorktreeError> {
 }
 
 fn settle_one(common: &Path, intent: &Marker) -> Result<(), WorktreeError> {
-    // git goes on when its parent is killed.
+    // git keeps running when its parent is killed.
     wait_until_idle(&intent.path)?;
     let git_dir = git_dir_at(common, &intent.path);
     clear_locks(&intent.worktree(common, git_dir.clone().unwrap_or_else(|| common.join("windlass"))))?;
     match git_dir {
-        // Marked, and cut off before the intent was dropped.
+        // Marked, and interrupted before the intent was dropped.
         Some(git_dir) if Marker::of(&git_dir).is_some() => {}
         Some(git_dir) if is_whole(&git_dir, intent) => intent.write(common, &git_dir)?,
         Some(git_dir) => {
@@ -45,7 +45,7 @@ fn settle_one(common: &Path, intent: &Marker) -> Result<(), WorktreeError> {
     intent.drop_intent(common)
 }
 
-/// Whether git had finished: it keeps a worktree locked until then.
+/// Decides whether git had finished: it keeps a worktree locked until then.
 fn is_whole(git_dir: &Path, intent: &Marker) -> bool {
     let says = |name: &str, text: &str| {
         read_bounded(&git_dir.join(name), 4096).is_ok_and(|bytes| bytes.trim_ascii_end() == text.as_bytes())
@@ -54,7 +54,7 @@ fn is_whole(git_dir: &Path, intent: &Marker) -> bool {
     on_branch && says("commondir", "../..") && !git_dir.join("locked").exists()
 }
 
-/// Only what git puts there before any file: nothing, or its own file.
+/// Removes the folder only if it is empty or contains nothing but `.git`, as before the checkout.
 fn take_folder_away(path: &Path) -> Result<(), WorktreeError> {
     let failed = |source| WorktreeError::Io { path: path.to_owned(), source };
     let entries = match fs::read_dir(path) {
@@ -70,7 +70,8 @@ fn take_folder_away(path: &Path) -> Result<(), WorktreeError> {
     }
 }
 
-/// A branch that we made and that never got a commit of its own; compared once more by git.
+/// Deletes a branch that we made and that never got a commit of its own. git compares the commit once
+/// more.
 fn take_branch_away(common: &Path, intent: &Marker) -> Result<(), WorktreeError> {
     if intent.made_branch && branch_commit(common, &intent.branch)?.as_ref() == Some(&intent.base) {
         let name = format!("refs/heads/{}", intent.branch);

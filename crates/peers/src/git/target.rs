@@ -1,7 +1,7 @@
 //! Moves a target branch forward to a commit that contains it.
 //!
-//! Where the branch is checked out, the files there move with it, and only if nobody has changed
-//! them; elsewhere the branch moves if it is still where it was. It never moves back.
+//! If the branch is checked out, the files there move with it, and only if nobody changed them.
+//! Otherwise the branch moves if it is still at the expected commit. It never moves back.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -13,11 +13,11 @@ use super::lock;
 use super::repository::{self, branch_commit, linked, rebasing};
 use super::worktree::{Worktree, WorktreeError, changes};
 
-/// How it went.
+/// The result of a move.
 #[derive(Debug)]
 pub(super) enum MoveResult {
     Done,
-    /// The target is elsewhere by now.
+    /// The target has moved in the meantime.
     Elsewhere,
     /// These files of the checkout are in the way; nothing was touched.
     Dirty {
@@ -68,7 +68,7 @@ pub(super) fn advance(
     }
     interrupted_move::end(common, target);
     match branch_commit(common, target)? {
-        // A hook that failed or hung afterwards does not undo it.
+        // A hook that failed or hung afterwards does not undo the move.
         Some(at) if at == new => Ok(MoveResult::Done),
         Some(at) if at == old => moved.map(|_| MoveResult::Elsewhere).map_err(WorktreeError::Git),
         _ => Ok(MoveResult::Elsewhere),
@@ -80,8 +80,8 @@ fn merge_forward(path: &Path, new: &str, limit: Duration) -> Result<Vec<u8>, Git
     GitCall::at(path).within(limit).run(&args)
 }
 
-/// The files of a checkout that change with the commit and are not as committed there. An
-/// ignored file that the commit brings is one of them: git would overwrite it.
+/// Returns the files of a checkout that the commit changes and that are not as committed there. Includes
+/// ignored files that git would overwrite.
 pub(super) fn in_the_way(path: &Path, old: &str, new: &str) -> Result<Vec<String>, GitError> {
     let differ = ["diff", "--name-only", "--no-renames", "-z", old, new];
     let coming: HashSet<String> = names(&git(path, &differ)?).into_iter().collect();
@@ -92,7 +92,7 @@ pub(super) fn in_the_way(path: &Path, old: &str, new: &str) -> Result<Vec<String
     Ok(files)
 }
 
-/// Files on disk at places where `new` has one and `old` has none.
+/// Returns the existing files at paths that are in `new` but not in `old`.
 pub(super) fn overwritten(path: &Path, old: &str, new: &str) -> Result<Vec<String>, GitError> {
     let added = ["diff", "--name-only", "--no-renames", "--diff-filter=A", "-z", old, new];
     let mut added = names(&git(path, &added)?);
@@ -100,7 +100,7 @@ pub(super) fn overwritten(path: &Path, old: &str, new: &str) -> Result<Vec<Strin
     Ok(added)
 }
 
-/// Something at the place itself; a folder counts only if it holds something.
+/// Decides whether a file exists at the path. A folder counts only if it is not empty.
 fn is_there(path: &Path, name: &str) -> bool {
     let at = path.join(name);
     match at.symlink_metadata() {

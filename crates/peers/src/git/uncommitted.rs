@@ -1,25 +1,26 @@
-//! The files of a working tree that differ from the commit it is at, each with a digest of its
-//! content: enough to say later which of them were changed again.
+//! The files of a working tree that differ from its commit, each with a digest, to detect later which of
+//! them changed again.
 
 use std::path::{Path, PathBuf};
 
 use super::fingerprint::file_digest;
 use super::{GitError, OURS, git};
 
-/// Changed and untracked files, named from the top of the working tree, with their digests.
+/// Returns at most `most` changed and untracked files with their digests, named from the top of the
+/// working tree.
 pub fn uncommitted(dir: &Path, most: usize) -> Result<Vec<(String, String)>, GitError> {
     let status = git(
         dir,
         &["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--", ".", OURS],
     )?;
     let top = top(dir)?;
-    // Two letters and a blank, then the name.
+    // Each entry is two letters and a blank, then the name.
     let names = status.split(|byte| *byte == 0).filter_map(|entry| entry.get(3..));
     let named = names.take(most).map(|name| String::from_utf8_lossy(name).into_owned());
     Ok(named.map(|name| (name.clone(), file_digest(&top.join(name)))).collect())
 }
 
-/// Those that are not as they were, of files as [`uncommitted`] gives them.
+/// Returns the files of an earlier [`uncommitted`] result that have changed since.
 pub fn changed_again<'a>(dir: &Path, files: &'a [(String, String)]) -> Result<Vec<&'a str>, GitError> {
     let top = top(dir)?;
     let changed = files.iter().filter(|(name, digest)| file_digest(&top.join(name)) != *digest);

@@ -1,7 +1,7 @@
-//! A worktree that Windlass made: what it is, and what can be asked of it.
+//! A worktree that Windlass made, and queries about it.
 //!
-//! Making one is [`super::create`], taking it away [`super::remove`], bringing its commits home
-//! [`super::land`].
+//! [`super::create`] makes a worktree, [`super::remove`] deletes it and [`super::land`] lands its
+//! commits.
 
 use std::fs;
 use std::io;
@@ -15,111 +15,78 @@ use super::marker::{Marker, WorktreeBeingRemoved};
 use super::repository::{common_dir, linked};
 use crate::files::FileError;
 
-/// A worktree with a branch of its own, made by Windlass.
+/// A worktree with its own branch, made by Windlass.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Worktree {
-    /// Its folder.
     pub path: PathBuf,
-    /// Its branch.
     pub branch: String,
-    /// The commit it began at.
+    /// The commit at which the branch started.
     pub base: String,
     pub(super) common: PathBuf,
     pub(super) git_dir: PathBuf,
     pub(super) made_branch: bool,
 }
 
-/// Why a worktree could not be made, looked at or taken away.
+/// An error from creating, reading or removing a worktree.
 #[derive(Debug, thiserror::Error)]
 pub enum WorktreeError {
-    /// There is no repository.
     #[error("{dir} is not in a git repository", dir = dir.display())]
-    NotARepository {
-        /// Where one was expected.
-        dir: PathBuf,
-    },
-    /// git takes no such name.
-    #[error("`{branch}` is not a name for a branch")]
-    BadBranch {
-        /// The name.
-        branch: String,
-    },
-    /// No worktree can be there.
+    NotARepository { dir: PathBuf },
+    #[error("`{branch}` is not a valid branch name")]
+    BadBranch { branch: String },
     #[error("no worktree can be at {path}: {why}", path = path.display())]
-    BadPath {
-        /// Where.
-        path: PathBuf,
-        /// Why not.
-        why: &'static str,
-    },
-    /// The base names no commit; so does everything in a repository without commits.
+    BadPath { path: PathBuf, why: &'static str },
+    /// The base names no commit. In a repository without commits no base does.
     #[error("`{base}` is not a commit")]
-    NoSuchBase {
-        /// The base.
-        base: String,
-    },
-    /// A branch can be checked out once.
+    NoSuchBase { base: String },
+    /// git checks out a branch only once.
     #[error("branch `{branch}` is already checked out at {path}", path = path.display())]
     BranchBusy {
-        /// The branch.
         branch: String,
-        /// Where.
+        /// The other checkout.
         path: PathBuf,
     },
-    /// The branch holds something else than was asked for.
+    /// The branch exists and is at another commit.
     #[error("branch `{branch}` already exists at {at}, not at {base}")]
     BranchExists {
-        /// The branch.
         branch: String,
-        /// Its commit.
+        /// The commit of the branch.
         at: String,
-        /// The commit that was asked for.
+        /// The requested commit.
         base: String,
     },
-    /// Something is there that Windlass did not make, or made for another branch.
-    #[error("{path} is already there and not the worktree of branch `{branch}`", path = path.display())]
+    /// The path has something that Windlass did not make, or made for another branch.
+    #[error("{path} already exists and is not the worktree of branch `{branch}`", path = path.display())]
     PathTaken {
-        /// Where.
         path: PathBuf,
-        /// The branch that was asked for.
+        /// The requested branch.
         branch: String,
     },
-    /// git is still at work there, perhaps from before a crash.
-    #[error("git (process {pid}) is still at work in {path}", path = path.display())]
-    AtWork {
-        /// Where.
-        path: PathBuf,
-        /// Its process.
-        pid: u32,
-    },
-    /// git has locked something that is needed, or a git that died has.
-    #[error("{path} is in the way: a git that was killed has left it; remove it when no git is at work there", path = path.display())]
+    /// A git process still runs there, perhaps from before a crash.
+    #[error("git (process {pid}) is still running in {path}", path = path.display())]
+    AtWork { path: PathBuf, pid: u32 },
+    /// A live or dead git process has locked something.
+    #[error("{path} blocks git: a killed git process left it; delete it when no git is running there", path = path.display())]
     Locked {
-        /// The lock.
+        /// The lock file.
         path: PathBuf,
     },
-    /// A lock was not had.
     #[error(transparent)]
     Lock(#[from] LockError),
-    /// git said no.
     #[error(transparent)]
     Git(#[from] GitError),
-    /// One of Windlass's own files could not be read or written.
     #[error(transparent)]
     File(#[from] FileError),
-    /// The system said no.
     #[error("{path}", path = path.display())]
     Io {
-        /// Which file.
         path: PathBuf,
-        /// What it said.
         #[source]
         source: io::Error,
     },
 }
 
 impl WorktreeError {
-    /// What git said, where it was git.
+    /// Returns the error of git, if it is one.
     pub fn git(&self) -> Option<&GitError> {
         match self {
             WorktreeError::Git(error) => Some(error),
@@ -128,13 +95,13 @@ impl WorktreeError {
     }
 }
 
-/// The worktrees of a repository that Windlass made, in the order of their folders. One whose
-/// removal was cut off is among them until it is removed again.
+/// Returns the worktrees of a repository that Windlass made, sorted by folder. Includes those whose
+/// removal was interrupted.
 pub fn list(repo: &Path) -> Result<Vec<Worktree>, WorktreeError> {
     let common = common_dir(repo)?;
     let ours = |(git_dir, path): (PathBuf, PathBuf)| {
         let marker = Marker::of(&git_dir)?;
-        // Somebody may have moved it since; where it is, git knows.
+        // Somebody may have moved the worktree; git knows the current path.
         Some(Worktree { path, ..marker.worktree(&common, git_dir) })
     };
     let mut found: Vec<Worktree> = linked(&common).into_iter().filter_map(ours).collect();
@@ -145,33 +112,33 @@ pub fn list(repo: &Path) -> Result<Vec<Worktree>, WorktreeError> {
     Ok(found)
 }
 
-/// Whether nothing there is uncommitted or untracked. Ignored files do not count.
+/// Decides whether a worktree has no uncommitted or untracked files. Ignored files do not count.
 pub fn is_clean(worktree: &Worktree) -> Result<bool, GitError> {
     Ok(changes(&worktree.path)?.is_empty())
 }
 
-/// What a working tree holds beyond its commit: changed, staged and untracked files, whatever
-/// the person's settings leave out of a status.
+/// Returns the changed, staged and untracked files of a working tree, independent of the user's status
+/// settings.
 pub fn changes(dir: &Path) -> Result<Vec<String>, GitError> {
     let said = git(dir, &STATUS)?;
-    // Two letters and a blank, then the name.
+    // Each entry is two letters and a blank, then the name.
     Ok(names(&said).iter().filter_map(|entry| entry.get(3..)).map(str::to_owned).collect())
 }
 
 const STATUS: [&str; 6] =
     ["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=none"];
 
-/// How many commits its HEAD has that a commit or branch has not.
+/// Returns the number of commits in HEAD that a commit or branch lacks.
 pub fn ahead(worktree: &Worktree, base: &str) -> Result<u64, GitError> {
     let said =
         git(&worktree.path, &["rev-list", "--count", "--end-of-options", &format!("{base}..HEAD"), "--"])?;
     Ok(line(&said).parse().unwrap_or_default())
 }
 
-/// Makes later looks at a new worktree cheap: until its index is written once more, git reads
-/// every file at every status. To be called before anybody works there, as it takes the lock of
-/// the index. `false` when it is too early: git trusts times to the second only, so within the
-/// second of the checkout nothing would be gained.
+/// Makes later status calls in a new worktree cheap: until the index is written once more, git reads
+/// every file at every status. Call it before anybody works there, because it takes the lock of the
+/// index. Returns false if it is too early: git compares times only to the second, so it gains nothing
+/// within the second of the checkout.
 pub fn refresh(worktree: &Worktree) -> Result<bool, GitError> {
     let written = fs::metadata(worktree.git_dir.join("index")).map(|index| index.mtime()).unwrap_or(i64::MAX);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();

@@ -1,7 +1,7 @@
-//! The run's socket, where its hooks ask, and people: one line of JSON each way.
+//! The socket of a run, for hooks and people: one line of JSON each way.
 //!
-//! A request is given on and its reply sent back when it comes; what to reply is the engine's.
-//! The other end is `pawl::hook`, and [`request`] for people. Who asks is looked up by the kernel's word.
+//! The server forwards each request and sends the reply back; the engine decides the reply. The other
+//! end is `pawl::hook`, and [`request`] for people. The kernel identifies the process that asks.
 
 mod serve;
 mod socket_path;

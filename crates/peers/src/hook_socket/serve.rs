@@ -1,4 +1,4 @@
-//! Listening, reading requests, sending replies.
+//! Listens, reads requests and sends replies.
 
 use std::fs;
 use std::io;
@@ -16,48 +16,46 @@ use windlass_core::id::HookId;
 use super::SocketError;
 use crate::descent::{Descent, descent};
 
-/// A longer line is not read: no model calls a tool with so much.
+/// The maximum length of a line. No model calls a tool with a longer input.
 const MAX_LINE: u64 = 8 * 1024 * 1024;
 const WAITING: usize = 64;
 
-/// A hook that waits for its reply. Dropping `reply` closes its connection, and it asks again.
+/// A hook that waits for its reply. Dropping `reply` closes the connection, and the hook asks again.
 #[derive(Debug)]
 pub struct HookRequest {
-    /// Named by the forwarder; a resend has the same.
+    /// Chosen by the forwarder. A repeated request has the same id.
     pub id: HookId,
-    /// Which hook.
+    /// The name of the hook.
     pub event: String,
-    /// The cookie of the session it belongs to, as its process says.
+    /// The cookie of the session, as the process itself claims.
     pub session: Option<String>,
-    /// Where that process comes from, as the kernel says.
+    /// The origin of the process, from the kernel.
     pub from: Descent,
-    /// What the CLI wrote to it.
+    /// The data that the CLI sent to the hook.
     pub payload: Vec<u8>,
-    /// Where the reply goes. That the forwarder has gone is no error.
+    /// The channel for the reply. A forwarder that is gone is not an error.
     pub reply: oneshot::Sender<HookReply>,
 }
 
-/// What somebody asks of the run who waits for what comes of it.
+/// A request to the run from a person who waits for the result.
 #[derive(Debug)]
 pub struct PersonRequest {
-    /// What they ask.
     pub payload: Vec<u8>,
-    /// Where their process comes from, as the kernel says.
+    /// The origin of the process, from the kernel.
     pub from: Descent,
-    /// Where the reply goes. That they have gone is no error.
+    /// The channel for the reply. A requester that is gone is not an error.
     pub reply: oneshot::Sender<HookReply>,
 }
 
-/// What comes in at the socket.
+/// A request that arrived at the socket.
 #[derive(Debug)]
 pub enum IncomingLine {
-    /// A hook asks.
     Hook(HookRequest),
-    /// A person asks, or somebody who would like to be one.
+    /// A person, or a process that claims to act for one.
     Person(PersonRequest),
 }
 
-/// A bound socket. Its file is removed when it is dropped.
+/// A bound socket. Dropping it removes the socket file.
 #[derive(Debug)]
 pub struct HookServer {
     listener: UnixListener,
@@ -66,12 +64,12 @@ pub struct HookServer {
 
 impl Drop for HookServer {
     fn drop(&mut self) {
-        // Gone already is as good.
+        // A missing file is not an error.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// Binds the run's socket. A file that a dead owner left is replaced; a living one is not.
+/// Binds the run's socket. Replaces the file of a dead owner, but not that of a live one.
 pub fn bind(path: &Path) -> Result<HookServer, SocketError> {
     let io_error = |source| SocketError::Io { path: path.to_owned(), source };
     match std::os::unix::net::UnixStream::connect(path) {
@@ -80,7 +78,7 @@ pub fn bind(path: &Path) -> Result<HookServer, SocketError> {
         Err(e) if e.kind() == io::ErrorKind::NotFound => {}
         Err(e) => return Err(io_error(e)),
     }
-    // The folder is ours alone, so nobody gets in before the mode is set.
+    // Only we can enter the folder, so nobody connects before the mode is set.
     let listener = UnixListener::bind(path).map_err(io_error)?;
     let server = HookServer { listener, path: path.to_owned() };
     fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(io_error)?;
@@ -88,12 +86,11 @@ pub fn bind(path: &Path) -> Result<HookServer, SocketError> {
 }
 
 impl HookServer {
-    /// Where it listens.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Accepts and reads until the receiver is gone; run it as a task of its own.
+    /// Accepts connections until the receiver is gone. Run it as its own task.
     pub async fn serve(self, requests: mpsc::Sender<IncomingLine>) {
         let mut connections = JoinSet::new();
         loop {
@@ -102,7 +99,7 @@ impl HookServer {
                     Ok((stream, _)) => {
                         connections.spawn(converse(stream, requests.clone()));
                     }
-                    // Out of descriptors, as a rule: others close theirs in a moment.
+                    // Usually out of descriptors: other connections close soon.
                     Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
                 },
                 Some(_) = connections.join_next() => {}
@@ -111,13 +108,13 @@ impl HookServer {
         }
     }
 
-    /// A channel of the usual size for [`Server::serve`].
+    /// Creates a channel of the usual size for [`HookServer::serve`].
     pub fn channel() -> (mpsc::Sender<IncomingLine>, mpsc::Receiver<IncomingLine>) {
         mpsc::channel(WAITING)
     }
 }
 
-/// One connection: a line in, a line out. Whatever is wrong with it, it is closed.
+/// Handles one connection: a line in, a line out. Closes the connection on any error.
 async fn converse(stream: UnixStream, requests: mpsc::Sender<IncomingLine>) -> Option<()> {
     let ours = rustix::process::getuid().as_raw();
     let peer = stream.peer_cred().ok()?;
@@ -127,7 +124,7 @@ async fn converse(stream: UnixStream, requests: mpsc::Sender<IncomingLine>) -> O
     let (reading, mut writing) = stream.into_split();
     let mut reading = BufReader::new(reading);
     let asked = read_ask(&mut reading).await?;
-    // Looked at while it waits for us: who has gone by now cannot be told any more.
+    // Determined while the process waits for the reply: afterwards it may be gone.
     let from = descent(peer.pid().unwrap_or_default());
     let (reply, replied) = oneshot::channel();
     let ParsedLine { id, event, session, payload } = asked;
@@ -139,12 +136,12 @@ async fn converse(stream: UnixStream, requests: mpsc::Sender<IncomingLine>) -> O
     let mut more = [0_u8; 1];
     tokio::select! {
         reply = replied => write_reply(&mut writing, &reply.ok()?).await,
-        // The forwarder says nothing more; an end means that it has gone.
+        // The forwarder sends nothing more; the end of the stream means that it is gone.
         _ = reading.read(&mut more) => None,
     }
 }
 
-/// A line that was understood.
+/// A line that could be parsed.
 struct ParsedLine {
     id: HookId,
     event: String,
@@ -167,7 +164,7 @@ async fn read_ask(from: &mut (impl AsyncBufReadExt + Unpin)) -> Option<ParsedLin
     Some(ParsedLine { id: HookId::new(ask.id), event: ask.event, session: ask.session, payload })
 }
 
-/// Reads a line to its end and keeps nothing of it.
+/// Reads a line to its end and discards it.
 async fn skip_line(from: &mut (impl AsyncBufReadExt + Unpin)) -> Option<()> {
     loop {
         let some = from.fill_buf().await.ok()?;
@@ -183,8 +180,8 @@ async fn skip_line(from: &mut (impl AsyncBufReadExt + Unpin)) -> Option<()> {
     }
 }
 
-/// What stands before the payload of a line that is too long. The call is then one that nobody can read,
-/// which is an answer sooner than none.
+/// Returns the part of an overlong line before its payload. The engine then answers a call that it
+/// cannot read, which is better than no answer.
 fn without_payload(line: &[u8]) -> Option<Vec<u8>> {
     const PAYLOAD: &[u8] = b",\"payload\":";
     let at = memchr::memmem::find(line, PAYLOAD)?;
@@ -198,21 +195,21 @@ async fn write_reply(to: &mut (impl AsyncWriteExt + Unpin), reply: &HookReply) -
     to.shutdown().await.ok()
 }
 
-/// How long an owner may take to answer: it may be busy with what others ask.
+/// Time for an owner to answer: it may be busy with other requests.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// No answer to a request is longer.
+/// The maximum length of a reply.
 const MAX_REPLY: u64 = 64 * 1024;
 
-/// Why a request was not answered.
+/// The reason that a request got no reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoReply {
-    /// Nobody listens.
+    /// No process listens.
     Nobody,
-    /// Somebody listens and says nothing.
+    /// A process listens but does not answer.
     Silence,
 }
 
-/// Asks something of a run, of whoever owns it, and waits for what they say.
+/// Sends a request to the owner of a run and waits for the reply.
 pub fn request(path: &Path, payload: &str) -> Result<HookReply, NoReply> {
     let Ok(mut stream) = std::os::unix::net::UnixStream::connect(path) else { return Err(NoReply::Nobody) };
     converse_with_owner(&mut stream, payload).ok_or(NoReply::Silence)
@@ -220,7 +217,7 @@ pub fn request(path: &Path, payload: &str) -> Result<HookReply, NoReply> {
 
 fn converse_with_owner(stream: &mut std::os::unix::net::UnixStream, payload: &str) -> Option<HookReply> {
     use std::io::{Read, Write};
-    // An owner that hangs must not hang us.
+    // An owner that hangs must not block us.
     stream.set_read_timeout(Some(PATIENCE)).ok()?;
     stream.set_write_timeout(Some(PATIENCE)).ok()?;
     let payload = serde_json::value::RawValue::from_string(payload.to_owned()).ok()?;

@@ -1,4 +1,4 @@
-//! Where a run's socket is.
+//! Chooses the path of a run's socket.
 
 use std::fs;
 use std::io;
@@ -10,47 +10,35 @@ use windlass_core::id::RunId;
 
 use crate::files::{FileError, make_private_dir};
 
-/// A socket's path may have 107 bytes; some room is left.
+/// The maximum length of the path. The system allows 107 bytes; this leaves some room.
 pub const MAX_PATH: usize = 100;
 
-/// Why there is no socket.
+/// An error from creating the socket.
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
-    /// Its folder could not be made.
-    #[error("could not make the folder of the socket")]
+    #[error("could not create the folder of the socket")]
     Folder(#[from] FileError),
-    /// Somebody else's folder is where ours should be.
-    #[error("{path} is not a folder of ours that only we may enter", path = path.display())]
-    NotOurs {
-        /// Which.
-        path: PathBuf,
-    },
-    /// No place has a path short enough.
+    /// The folder belongs to somebody else, or others can enter it.
+    #[error("{path} must be a folder that belongs to you and that nobody else can enter", path = path.display())]
+    NotOurs { path: PathBuf },
+    /// No possible path is short enough.
     #[error("{path} is too long for a socket ({length} bytes, at most {MAX_PATH})", path = path.display())]
     TooLong {
-        /// The shortest there was.
+        /// The shortest possible path.
         path: PathBuf,
-        /// Its length.
         length: usize,
     },
-    /// Another process listens there.
-    #[error("somebody else listens at {path}", path = path.display())]
-    Busy {
-        /// Where.
-        path: PathBuf,
-    },
-    /// The system said no.
+    #[error("another process listens at {path}", path = path.display())]
+    Busy { path: PathBuf },
     #[error("{path}", path = path.display())]
     Io {
-        /// Where.
         path: PathBuf,
-        /// What it said.
         #[source]
         source: io::Error,
     },
 }
 
-/// The socket of a run, the same for every owner; its folder is made.
+/// Returns the socket path of a run, the same for every owner, and creates its folder.
 pub fn path_for(state_dir: &Path, run: &RunId, temp_dir: &Path) -> Result<PathBuf, SocketError> {
     let name = format!("{}.sock", short_name(run));
     let near = state_dir.join("s");
@@ -76,7 +64,8 @@ pub fn path_for(state_dir: &Path, run: &RunId, temp_dir: &Path) -> Result<PathBu
     Ok(path)
 }
 
-/// In a folder everybody may write to, a link or another's folder would be a trap.
+/// Checks that the folder is ours. In a folder that everybody can write to, a link or a foreign folder
+/// could be a trap.
 fn check_owner(folder: &Path) -> Result<(), SocketError> {
     let io_error = |source| SocketError::Io { path: folder.to_owned(), source };
     let meta = fs::symlink_metadata(folder).map_err(io_error)?;
@@ -89,7 +78,7 @@ fn length(path: &Path) -> usize {
     path.as_os_str().len()
 }
 
-/// A run's id is short and plain by itself, as a rule.
+/// Returns the run's id, or a hash of it if the id is long or has special characters.
 fn short_name(run: &RunId) -> String {
     let id = run.as_str();
     let is_plain =

@@ -1,11 +1,12 @@
-//! A process that is held while it is looked at and signalled.
+//! A pinned process, for checking and signalling it safely.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-/// A process whose id cannot be given to another as long as this is there. Readable once it has ended.
+/// A process whose id cannot be reused while this value exists. The descriptor becomes readable when the
+/// process ends.
 pub(crate) struct HeldProcess(OwnedFd);
 
 impl HeldProcess {
@@ -14,7 +15,7 @@ impl HeldProcess {
         Ok(HeldProcess(pidfd_open(pid, PidfdFlags::empty())?))
     }
 
-    /// Sends a signal. Whether it arrived.
+    /// Sends a signal and returns whether it was delivered.
     pub(crate) fn signal(&self, signal: Signal) -> bool {
         pidfd_send_signal(&self.0, signal).is_ok()
     }

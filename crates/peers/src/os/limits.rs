@@ -1,7 +1,9 @@
-//! The mark that a session hands down to every process below it, in two limits that the kernel does not need.
+//! The mark that every process below a session inherits, in two resource limits that the kernel does not
+//! use otherwise.
 //!
-//! Hosts set both (`pawl::host`). The limit of file locks says that a process is no person's. The limit of real-time
-//! work says which child it came from, and an agent can lower it: it serves to find what is left, and proves nothing.
+//! Hosts set both (`pawl::host`). The limit of file locks shows that no person started the process. The
+//! limit of real-time work encodes the child it came from. An agent can lower the second limit: it helps
+//! to find leftover processes and proves nothing.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -15,20 +17,21 @@ use super::processes::limits;
 const LOCKS: &str = "Max file locks";
 const REAL_TIME: &str = "Max realtime timeout";
 
-/// Whether a process, or one above it in its whole past, was started by a session or by Windlass itself.
+/// Decides whether a session or Windlass itself started the process or any of its past ancestors.
 pub(crate) fn is_marked(pid: i32) -> bool {
     hard_limit(pid, LOCKS) == Some(0)
 }
 
-/// Whether a process came from the child with this cookie.
+/// Decides whether a process came from the child with this cookie.
 pub(crate) fn is_of(pid: i32, cookie: &str) -> bool {
     hard_limit(pid, REAL_TIME) == Some(limit_tag(cookie))
 }
 
-/// Marks a program that is about to be started.
+/// Marks a program that is about to start.
 #[expect(unsafe_code, reason = "a limit that only the new program has can only be set in the child itself")]
 pub(crate) fn mark(command: &mut Command) {
-    // SAFETY: between fork and exec the closure makes one system call; it takes no lock and allocates nothing.
+    // SAFETY: between fork and exec the closure makes one system call; it takes no lock and allocates
+    // nothing.
     unsafe {
         command.pre_exec(lower);
     }
@@ -39,7 +42,7 @@ fn lower() -> io::Result<()> {
     Ok(())
 }
 
-/// From `NAME  SOFT  HARD  UNIT`; nothing where there is no limit, or none can be seen.
+/// Reads the hard limit from `NAME  SOFT  HARD  UNIT`. Returns `None` if it is unlimited or not visible.
 fn hard_limit(pid: i32, name: &str) -> Option<u64> {
     let text = String::from_utf8(limits(pid)).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;

@@ -1,7 +1,7 @@
 //! The operating system: everything in this crate that only Linux offers.
 //!
-//! The rest of the crate asks here in words that any Unix has; `ARCHITECTURE.md` says what another system
-//! would answer with. Nothing here decides whom to end or what to watch.
+//! The functions have names that make sense on any Unix; `ARCHITECTURE.md` lists the substitutes on
+//! other systems. This module decides neither which processes to end nor what to watch.
 
 mod file;
 mod group;

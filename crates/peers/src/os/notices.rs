@@ -1,4 +1,4 @@
-//! What the system says of changes in folders (inotify).
+//! Notices of changes in folders (inotify).
 
 use std::ffi::CStr;
 use std::io;
@@ -8,35 +8,35 @@ use std::path::Path;
 
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 
-/// Notices of changes in the folders that are followed. Readable when there are some.
+/// A source of notices about the watched folders. The descriptor is readable when notices wait.
 #[derive(Debug)]
 pub(crate) struct FolderNotices(OwnedFd);
 
-/// Which changes of a folder count.
+/// The changes of a folder to report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WantedNotices {
-    /// Its files come and grow.
+    /// New and growing files.
     Growth,
-    /// All of them, also those of the folder itself.
+    /// All changes, including those of the folder itself.
     Everything,
 }
 
 /// One change.
 pub(crate) struct Notice<'a> {
-    /// What [`FolderNotices::follow`] returned for the folder.
+    /// The number that [`FolderNotices::follow`] returned for the folder.
     pub(crate) folder: i32,
-    /// The name in the folder; none where it is about the folder itself.
+    /// The name in the folder; `None` if the folder itself changed.
     pub(crate) name: Option<&'a [u8]>,
     pub(crate) kind: NoticeKind,
 }
 
-/// What a notice says.
+/// The kind of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NoticeKind {
     Changed,
-    /// The folder is gone and no longer followed.
+    /// The folder is gone and no longer watched.
     Forgotten,
-    /// More happened than there was room for.
+    /// The system dropped notices because its queue was full.
     Overflow,
 }
 
@@ -45,17 +45,17 @@ impl FolderNotices {
         Ok(FolderNotices(inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?))
     }
 
-    /// Follows a folder, or a file. Twice the same gives the same number, which is above 0.
+    /// Watches a folder or a file. The same path always gives the same number, which is above 0.
     pub(crate) fn follow(&self, path: &Path, wanted: WantedNotices) -> rustix::io::Result<i32> {
         inotify::add_watch(&self.0, path, flags(wanted))
     }
 
-    /// Follows it no longer. The folder may be gone already.
+    /// Stops watching. The folder may be gone already.
     pub(crate) fn forget(&self, folder: i32) {
         let _ = inotify::remove_watch(&self.0, folder);
     }
 
-    /// Hands over what there is, and does not wait.
+    /// Passes every waiting notice to `see`. Does not wait.
     pub(crate) fn each(&self, mut see: impl FnMut(Notice<'_>)) {
         let mut space = [MaybeUninit::uninit(); 16 * 1024];
         let mut reader = inotify::Reader::new(self.0.as_fd(), &mut space);

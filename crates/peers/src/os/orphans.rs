@@ -4,12 +4,13 @@ use std::fs;
 
 use rustix::process::{Pid, getpid, set_child_subreaper};
 
-/// Makes this process the parent of every orphan below it. Whether the system does that.
+/// Makes this process the parent of every orphan below it. Returns false if the system cannot do that.
 pub(crate) fn adopt_orphans() -> bool {
     set_child_subreaper(Some(getpid())).is_ok()
 }
 
-/// The children of this process that its first thread has: the kernel hands every orphan to that one.
+/// Returns the children of the first thread of this process. The kernel gives every orphan to that
+/// thread.
 pub(crate) fn children() -> Option<Vec<Pid>> {
     let me = std::process::id();
     let text = fs::read_to_string(format!("/proc/{me}/task/{me}/children")).ok()?;

@@ -1,10 +1,10 @@
-//! Who is there, and what the system says of each process. Answers come from `/proc`.
+//! Facts about the running processes, from `/proc`.
 
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Beyond what the kernel lets a program start with.
+/// A size above the kernel's limit for arguments and environment.
 const LARGEST: u64 = 8 << 20;
 
 /// A process as the system describes it.
@@ -13,64 +13,63 @@ pub(crate) struct ProcessStatus {
     /// A letter: `T` and `t` for stopped, `Z` and `X` for ended.
     pub(crate) state: char,
     pub(crate) parent: i32,
-    /// When it began, in the kernel's own count. It tells a process from another that got its id later.
+    /// The start time, in clock ticks of the kernel. It distinguishes a process from a later one with
+    /// the same id.
     pub(crate) start: u64,
 }
 
-/// Lists the ids of all processes that can be seen.
+/// Returns the ids of all visible processes.
 pub(crate) fn processes() -> Vec<i32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// Whether there is such a process, a dead one that nobody has reaped included.
+/// Decides whether a process exists. A zombie counts.
 pub(crate) fn exists(pid: u32) -> bool {
     Path::new("/proc").join(pid.to_string()).exists()
 }
 
-/// Whether the system hides the processes of other users.
+/// Decides whether the system hides the processes of other users.
 pub(crate) fn others_are_hidden() -> bool {
     !fs::exists("/proc/1").unwrap_or_default()
 }
 
-/// Returns state, parent and start; nothing for a process that is gone.
+/// Returns state, parent and start time, or `None` if the process is gone.
 pub(crate) fn status(pid: i32) -> Option<ProcessStatus> {
     parse_status(&read(pid, "stat")?)
 }
 
-/// Returns the arguments of a process, each followed by a zero byte. A dead one has none.
+/// Returns the arguments of a process, each followed by a zero byte. A dead process has none.
 pub(crate) fn arguments(pid: i32) -> Vec<u8> {
     read(pid, "cmdline").unwrap_or_default()
 }
 
-/// Returns the environment that a process was started with, each variable followed by a zero byte. Another user's
-/// cannot be read.
+/// Returns the environment at the start of a process, each variable followed by a zero byte. The
+/// environment of another user's process is not readable.
 pub(crate) fn environment(pid: i32) -> Option<Vec<u8>> {
     read(pid, "environ")
 }
 
-/// Returns the name of the program, as the system cuts it, and a newline.
+/// Returns the program's name, truncated by the system, and a newline.
 pub(crate) fn program_name(pid: i32) -> Vec<u8> {
     read(pid, "comm").unwrap_or_default()
 }
 
-/// Returns the folder that a process works in.
 pub(crate) fn working_folder(pid: i32) -> Option<PathBuf> {
     fs::read_link(format!("/proc/{pid}/cwd")).ok()
 }
 
-/// Lists the files that a process has open.
 pub(crate) fn open_files(pid: i32) -> impl Iterator<Item = PathBuf> {
     let files = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
     files.filter_map(|file| fs::read_link(file.path()).ok())
 }
 
-/// Returns the limits of a process as a table for people: `NAME  SOFT  HARD  UNIT`.
+/// Returns the limits of a process as the kernel's table: `NAME  SOFT  HARD  UNIT`.
 pub(super) fn limits(pid: i32) -> Vec<u8> {
     read(pid, "limits").unwrap_or_default()
 }
 
-/// Lists the names of the groups that a process is in, and of those around them.
+/// Returns the names of the cgroups of a process and of their ancestors.
 pub(crate) fn groups_around(pid: i32) -> Vec<String> {
     names_of_groups(&read(pid, "cgroup").unwrap_or_default())
 }
@@ -82,12 +81,12 @@ fn names_of_groups(text: &[u8]) -> Vec<String> {
 fn read(pid: i32, name: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let file = File::open(format!("/proc/{pid}/{name}")).ok()?;
-    // One that just ended has nothing more to say.
+    // A process that just ended gives nothing more to read.
     let _ = file.take(LARGEST).read_to_end(&mut bytes);
     Some(bytes)
 }
 
-/// Reads `PID (NAME) STATE PARENT …`. The name may hold anything, brackets too.
+/// Parses `PID (NAME) STATE PARENT …`. The name may contain anything, brackets too.
 fn parse_status(text: &[u8]) -> Option<ProcessStatus> {
     let end_of_name = text.iter().rposition(|byte| *byte == b')')?;
     let rest = std::str::from_utf8(text.get(end_of_name + 1..)?).ok()?;

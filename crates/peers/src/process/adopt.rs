@@ -1,8 +1,8 @@
-//! The orphans that this process adopts, and their end.
+//! Adopts orphans and ends them.
 //!
-//! Whatever a dead host and its guard leave behind, and whatever a hook of git's leaves behind, becomes a child of the
-//! owner of the run. It is told from the children that this process started itself: each of these is born in
-//! [`born`], and noted before anybody can look.
+//! The orphans of a dead host and its guard, and those of a git hook, become children of the owner of
+//! the run. [`born`] records every child that this process starts itself before anybody can search for
+//! orphans, so the two are never confused.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -17,48 +17,51 @@ use super::reap;
 use crate::child::is_host_of;
 use crate::os;
 
-/// So long an orphan may take to put its things away.
+/// Time for an orphan to clean up.
 const GRACE: Duration = Duration::from_secs(2);
-/// What has not ended by then hangs in the kernel.
+/// An orphan that outlives this time hangs in the kernel.
 const PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Whether this process adopts, and whether every child that it did not start is then an orphan of a session.
+/// Set if this process adopts orphans.
 static ADOPTS: OnceLock<Alone> = OnceLock::new();
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Alone {
-    /// It had no children when it began to adopt.
+    /// This process had no children when it started to adopt, so every unknown child is an orphan of a
+    /// session.
     Yes,
-    /// It had some, or inherits everybody's orphans: only what carries the mark is a session's.
+    /// This process had children or inherits orphans of other programs, so only a child with the mark is
+    /// an orphan of a session.
     No,
 }
 
-/// Held while a child is born and noted; taken whole by whoever looks for orphans.
+/// Held for reading while a child is started and recorded; held for writing during a search for orphans.
 static BIRTHS: RwLock<()> = RwLock::new(());
 /// The children that this process started and has not reaped.
 static OURS: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
-/// The folders of hosts that lost their guard: such a host becomes our child and goes on.
+/// The folders of hosts that lost their guard. Such a host becomes a child of this process and keeps
+/// running.
 static WITHOUT_GUARD: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
-/// Since when there are orphans.
+/// The time at which the first of the present orphans was found.
 static SINCE: Mutex<Option<Instant>> = Mutex::new(None);
 
-/// Makes this process the parent of what hosts and git leave behind. For a program that starts no children of its own
-/// in another way than through this module.
+/// Makes this process the parent of the orphans of hosts and git. The program must start all of its
+/// children through this module.
 pub fn adopt_orphans() {
     if os::adopt_orphans() {
-        // The first process of a container inherits the orphans of people, too.
+        // The first process of a container also inherits unrelated orphans.
         let is_alone = !getpid().is_init() && os::children().is_some_and(|children| children.is_empty());
         let _ = ADOPTS.set(if is_alone { Alone::Yes } else { Alone::No });
     }
 }
 
-/// Whether everything below this process was started by Windlass.
+/// Decides whether Windlass started every process below this one.
 pub(crate) fn owns_all_below() -> bool {
     ADOPTS.get() == Some(&Alone::Yes)
 }
 
-/// Starts a child so that nobody takes it for an orphan.
+/// Starts a child and records it, so that it is not taken for an orphan.
 pub(super) fn born(start: impl FnOnce() -> io::Result<Child>) -> io::Result<Child> {
     let _birth = BIRTHS.read().unwrap_or_else(PoisonError::into_inner);
     let child = start()?;
@@ -66,24 +69,24 @@ pub(super) fn born(start: impl FnOnce() -> io::Result<Child>) -> io::Result<Chil
     Ok(child)
 }
 
-/// A child was reaped: its id may become another's.
+/// Forgets a reaped child, because its id may be reused.
 pub(super) fn reaped(pid: u32) {
     OURS.lock().unwrap_or_else(PoisonError::into_inner).remove(&pid);
 }
 
-/// A guard was killed: its host is no orphan to end.
+/// Records that a guard was killed, so that its host is not ended as an orphan.
 pub(super) fn lost_guard(dir: PathBuf) {
     WITHOUT_GUARD.lock().unwrap_or_else(PoisonError::into_inner).push(dir);
 }
 
-/// Asks the orphans that are there to end, kills those that have had their grace, and reaps the dead. Does not wait.
-/// How many are left.
+/// Asks the present orphans to end, kills those whose grace period is over, and reaps the dead. Does not
+/// wait. Returns the number of orphans left.
 pub fn end_adopted() -> usize {
     let Some(alone) = ADOPTS.get() else { return 0 };
     let _births = BIRTHS.write().unwrap_or_else(PoisonError::into_inner);
     let strangers = strangers();
     if !strangers.is_empty() {
-        // After the look: where a host is among them, its guard has died before.
+        // After listing: if a host is in the list, its guard died earlier.
         reap();
     }
     let is_orphan = |pid: &Pid| {
@@ -97,16 +100,17 @@ pub fn end_adopted() -> usize {
         *since = None;
         return 0;
     }
-    // One grace for all: who forks in time would have a new one each time.
+    // One grace period for all: otherwise a process could get a new one with each fork.
     let is_due = since.get_or_insert_with(Instant::now).elapsed() >= GRACE;
     for pid in &left {
-        // Not reaped, so the id is still its own.
+        // Not reaped yet, so the id is still valid.
         let _ = kill_process(*pid, if is_due { Signal::KILL } else { Signal::TERM });
     }
     left.len()
 }
 
-/// Ends every orphan and waits until none is left. Whether none is.
+/// Ends every orphan and waits until none is left. Returns false if some are still alive at the time
+/// limit.
 pub fn end_all_adopted() -> bool {
     let until = Instant::now() + GRACE + PATIENCE;
     while end_adopted() > 0 {
@@ -118,14 +122,14 @@ pub fn end_all_adopted() -> bool {
     true
 }
 
-/// Children that this process did not start.
+/// Returns the children that this process did not start.
 fn strangers() -> Vec<Pid> {
     let ours = OURS.lock().unwrap_or_else(PoisonError::into_inner);
     let is_ours = |pid: &Pid| u32::try_from(pid.as_raw_nonzero().get()).is_ok_and(|pid| ours.contains(&pid));
     os::children().unwrap_or_default().into_iter().filter(|pid| !is_ours(pid)).collect()
 }
 
-/// Whether a child is a host that goes on without its guard.
+/// Decides whether a child is a host without a guard.
 fn is_host(pid: Pid) -> bool {
     let dirs = WITHOUT_GUARD.lock().unwrap_or_else(PoisonError::into_inner);
     let pid = u32::try_from(pid.as_raw_nonzero().get()).unwrap_or_default();

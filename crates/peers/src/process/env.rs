@@ -40,7 +40,7 @@ const FORGE_TOKENS: &[&str] = &[
     "AZURE_DEVOPS_EXT_PAT",
 ];
 
-/// Returns the environment of a program that is no agent, such as a check.
+/// Returns the environment of a program that is not an agent, such as a check.
 pub fn plain_env(inherited: &[(String, String)], run: &RunId) -> Vec<(String, String)> {
     let mut env = passed_on(inherited);
     env.push((RUN.to_owned(), run.to_string()));

@@ -1,5 +1,5 @@
-//! Short programs: run to their end or their deadline, their output bounded, nothing of their group
-//! left behind.
+//! Runs short programs to their end or their deadline, with bounded output. Leaves no process of their
+//! group behind.
 
 use std::cell::RefCell;
 use std::ffi::{OsStr, OsString};
@@ -21,58 +21,51 @@ use super::adopt::{born, reaped};
 use super::{SpawnError, command};
 use crate::os::{self, HeldProcess};
 
-/// What a short program sees of the environment.
+/// The environment of a short program.
 #[derive(Debug, Clone, Copy)]
 pub enum ShortEnv<'a> {
-    /// These and nothing else.
+    /// Only these variables.
     Only(&'a [(&'a str, &'a str)]),
-    /// Ours without the variables that begin with one of `without`, and with these.
+    /// The environment of this process without the variables that start with a prefix in `without`, plus
+    /// the variables in `with`.
     Inherit {
-        /// Beginnings of names.
+        /// Prefixes of names to remove.
         without: &'a [&'a str],
-        /// Names that are kept although they begin so.
+        /// Names to keep although they match a prefix.
         but: &'a [&'a str],
-        /// Names and values set on top.
+        /// Names and values to set.
         with: &'a [(&'a str, &'a str)],
     },
 }
 
-/// A short program.
 #[derive(Debug, Clone, Copy)]
 pub struct ShortProgram<'a> {
-    /// The program, absolute or found on `PATH`.
+    /// An absolute path, or a name to find on `PATH`.
     pub program: &'a Path,
-    /// Its arguments.
     pub args: &'a [&'a OsStr],
-    /// Where it works.
     pub cwd: &'a Path,
-    /// Its environment.
     pub env: ShortEnv<'a>,
-    /// How long it may take.
     pub deadline: Duration,
-    /// How much of each output stream is kept.
+    /// The number of bytes to keep of each output stream.
     pub max_output: usize,
 }
 
-/// What a short program said.
+/// The exit and the output of a short program.
 #[derive(Debug)]
 pub struct ProgramOutput {
-    /// Its exit code; none when a signal ended it.
+    /// `None` if a signal ended the program.
     pub code: Option<i32>,
-    /// The signal that ended it.
     pub signal: Option<i32>,
-    /// Its standard output.
     pub stdout: Vec<u8>,
-    /// Its standard error.
     pub stderr: Vec<u8>,
-    /// There was more output than was kept.
+    /// Set if output beyond the limit was dropped.
     pub truncated: bool,
-    /// It had to be ended at its deadline.
+    /// Set if Windlass ended the program at its deadline.
     pub timed_out: bool,
 }
 
 impl ProgramOutput {
-    /// Whether it ended by itself with exit code 0.
+    /// Decides whether the program ended by itself with exit code 0.
     pub fn succeeded(&self) -> bool {
         self.code == Some(0) && !self.timed_out
     }
@@ -89,7 +82,8 @@ pub fn run_short(short: &ShortProgram<'_>) -> Result<ProgramOutput, SpawnError> 
     let mut command = command(short.program);
     command.args(short.args).current_dir(short.cwd).process_group(0);
     apply_env(&mut command, short.env);
-    // It may run what an agent wrote (a hook of git's, a filter): no person is below it.
+    // The program may run code that an agent wrote (a git hook, a filter), so it is marked as one of a
+    // session.
     command.env(env::HOST, env::OWN_PROGRAM);
     os::mark(&mut command);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -97,25 +91,25 @@ pub fn run_short(short: &ShortProgram<'_>) -> Result<ProgramOutput, SpawnError> 
     let running = RunningProgram::note(&child);
     let watched = watch_short(&mut child, short);
     drop(running);
-    // Whatever happened above, nothing of its group is left and the child is reaped.
+    // Whatever happened above, no process of the group may stay behind, and the child must be reaped.
     signal_group(&child, Signal::KILL);
     let status = child.wait().map_err(failed)?;
     reaped(child.id());
     watched.map(|seen| seen.into_output(status)).map_err(failed)
 }
 
-/// The short programs under way, by their process groups, and for whom they run.
+/// The process groups of the running short programs, and the scope of each.
 static RUNNING: Mutex<Vec<(Pid, Option<String>)>> = Mutex::new(Vec::new());
 
-/// Those for whom nothing is run any more.
+/// The scopes in which no program may start any more.
 static ENDED: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 thread_local! {
-    /// For whom this thread runs short programs.
+    /// The scope in which this thread runs short programs.
     static SCOPE: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Does something whose short programs can be ended by [`end_short_of`], on this thread.
+/// Runs a function on this thread in a scope, so that [`end_short_of`] can end its short programs.
 pub fn run_short_for<T>(whom: &str, act: impl FnOnce() -> T) -> T {
     let before = SCOPE.replace(Some(whom.to_owned()));
     let result = act();
@@ -124,7 +118,7 @@ pub fn run_short_for<T>(whom: &str, act: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Ends the short programs under way for somebody, and those that come until that is over.
+/// Ends the running short programs of a scope and prevents new ones until the scope is over.
 pub fn end_short_of(whom: &str) {
     let running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
     let theirs = running.iter().filter(|(_, other)| other.as_deref() == Some(whom));
@@ -145,11 +139,11 @@ fn is_scope_ended() -> bool {
     })
 }
 
-/// This process is ending: what is still started is ended at once.
+/// Set when this process is ending, so that new programs end at once.
 static ENDING: AtomicBool = AtomicBool::new(false);
 
-/// Ends every short program under way and all of its group, and those that come: for a process that is itself told to
-/// end, and would leave them behind.
+/// Ends every running short program with its group, and every later one. For a process that was asked to
+/// end and would leave them behind.
 pub fn end_short() {
     ENDING.store(true, Ordering::SeqCst);
     for (group, _) in RUNNING.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
@@ -157,7 +151,7 @@ pub fn end_short() {
     }
 }
 
-/// A short program under way. Noted until its end is seen, so that no other's id is taken for it.
+/// A running short program. It is listed until its end is seen, so that a reused id is never signalled.
 struct RunningProgram(Option<Pid>);
 
 impl RunningProgram {
@@ -217,8 +211,8 @@ impl SeenOutput {
     }
 }
 
-/// Reads until the program has ended and its output is drained. A grandchild that keeps the
-/// pipes open does not keep us.
+/// Reads until the program has ended and its output is drained. Does not wait for a grandchild that
+/// keeps the pipes open.
 fn watch_short(child: &mut Child, short: &ShortProgram<'_>) -> io::Result<SeenOutput> {
     let mut seen = SeenOutput::default();
     let (mut out, mut err) = (child.stdout.take(), child.stderr.take());
@@ -252,8 +246,8 @@ fn watch_short(child: &mut Child, short: &ShortProgram<'_>) -> io::Result<SeenOu
     }
 }
 
-/// Waits until one of these is ready or the time is over; says which are. A closed one is left
-/// out: the system would call it ready for ever.
+/// Waits until a descriptor is ready or the time is over, and returns which are ready. Leaves out closed
+/// pipes, which would always count as ready.
 fn wait_for(fds: [Option<BorrowedFd<'_>>; 3], left: Duration) -> io::Result<[bool; 3]> {
     let seconds = i64::try_from(left.as_secs()).unwrap_or(i64::MAX);
     let timeout = Timespec { tv_sec: seconds, tv_nsec: left.subsec_nanos().into() };
@@ -267,7 +261,7 @@ fn wait_for(fds: [Option<BorrowedFd<'_>>; 3], left: Duration) -> io::Result<[boo
     Ok(fds.map(|fd| fd.is_some() && ready.next().unwrap_or_default()))
 }
 
-/// Reads once and keeps what fits. Gives the pipe back unless it is at its end.
+/// Reads once and keeps the bytes that fit. Returns the pipe unless it is at its end.
 fn read_some<P: Read>(
     pipe: Option<P>,
     kept: &mut Vec<u8>,
@@ -288,7 +282,7 @@ fn pid_of(child: &Child) -> Option<Pid> {
 }
 
 fn signal_group(child: &Child, signal: Signal) {
-    // Not reaped yet, so the id is still its own; a group already gone is what we want.
+    // Not reaped yet, so the id is still valid. A missing group needs no signal.
     if let Some(pid) = pid_of(child) {
         let _ = kill_process_group(pid, signal);
     }

@@ -1,10 +1,10 @@
-//! Many children at once: one task, woken by notices of the system, reading what is dirty every 20 ms.
+//! Watches many children with one task. The system's notices wake the task, which then reads the dirty
+//! files every 20 ms.
 //!
-//! Reading all dirty files together rather than each at its every line is what keeps the cost
-//! low; a wake-up costs more than the read. When more than 64 files have something each time, a
-//! read and a hand-over for every line are what costs, and the time between reads grows with
-//! their number up to 60 ms, which nobody sees: each then finds several lines. Hooks do not come
-//! this way and never wait for it.
+//! A wake-up costs more than a read, so reading all dirty files together keeps the cost low. When more
+//! than 64 files have new data in each round, the reads and hand-overs per line dominate. The interval
+//! then grows with the number of files, up to 60 ms, so that each read finds several lines. Hooks do not
+//! use this path and never wait for it.
 
 #[cfg(test)]
 mod tests;
@@ -29,31 +29,31 @@ use crate::os::{FolderNotices, WantedNotices};
 use crate::process::{HostStart, end_adopted, reap};
 
 const READ_EVERY: Duration = Duration::from_millis(20);
-/// The same when very many files have something each time.
+/// The longest interval between reads, when very many files have new data.
 const READ_AT_LEAST_EVERY: Duration = Duration::from_millis(60);
-/// As many files with something to read as are still read at the usual pace.
+/// The number of files with new data that are still read at the shortest interval.
 const BUSY_FILES: u32 = 64;
-/// A host killed by SIGKILL may change no file: its lock is looked at this often.
+/// The interval for checking locks: a host killed by SIGKILL may change no file.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// The same for a child whose host was just started.
+/// The interval for checking the lock of a host that just started.
 const LOOK_EVERY_AT_START: Duration = Duration::from_millis(50);
-/// Rounds in which nothing happened, after which it sleeps until something does.
+/// Rounds without activity before the task sleeps until the next notice.
 const QUIET_ROUNDS: u32 = 5;
-/// Chunks a reader may lag behind before its file is left alone for a while.
+/// Chunks that a receiver may lag behind before its file is paused.
 const LAG: usize = 8;
 
-/// What a watched child did.
+/// An event of a watched child.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TailEvent {
-    /// It wrote lines.
+    /// The child wrote lines.
     Lines(Chunk),
-    /// It is over, and this is the last event. After `Ended` every byte was given out. After
-    /// `Lost` a last line without newline was not: sweep first, then read on from the offset
-    /// with a [`Tail`]. `NotStarted`: its host is gone and never started it.
+    /// The last event: the child is over. With `Ended`, every byte was delivered. With `Lost`, a last
+    /// line without a newline was not: sweep first, then continue from the offset with a [`Tail`]. With
+    /// `NotStarted`, the host is gone and never started the child.
     Ended(ChildState),
 }
 
-/// Watches children's folders. One is enough for a process. Ends when dropped.
+/// A watcher of children's folders. One per process is enough. Dropping it stops it.
 #[derive(Debug)]
 pub struct Watcher {
     shared: Arc<WatcherShared>,
@@ -82,9 +82,8 @@ impl Watcher {
         Ok(Watcher { shared, task: tokio::spawn(task.run()) })
     }
 
-    /// Reads a child's standard output from an offset on. `host` is what [`crate::process`]
-    /// gave, when this process started the host. Watching a folder again replaces the former
-    /// watch.
+    /// Reads a child's standard output from an offset on. `host` is the value from [`crate::process`] if
+    /// this process started the host. Watching a folder again replaces the previous watch.
     pub fn watch(&self, dir: &Path, offset: u64, host: Option<HostStart>) -> Receiver<TailEvent> {
         let (sender, receiver) = channel(LAG);
         let entry = WatchedFolder {
@@ -104,17 +103,17 @@ impl Watcher {
     }
 }
 
-/// Waits until there are notices. Only for the time of waiting is it made known to
-/// the runtime, which would otherwise wake at every single event.
+/// Waits until notices arrive. The descriptor is registered with the runtime only while waiting;
+/// otherwise every single event would wake the runtime.
 #[expect(unsafe_code, reason = "tokio has no safe way to wait for a descriptor of another kind")]
 async fn heard(notices: BorrowedFd<'_>) {
-    // SAFETY: the descriptor is borrowed for longer than the `AsyncFd` lives, so it stays open
-    // and the same until that is dropped.
+    // SAFETY: the descriptor is borrowed for longer than the `AsyncFd` lives, so it stays open and
+    // unchanged until the `AsyncFd` is dropped.
     let waiting = unsafe { AsyncFd::register_with_interest(notices, Interest::READABLE) };
     match waiting {
-        // An error is as good as an event: the descriptor is then read, and found empty.
+        // An error counts as an event: the next read then finds nothing.
         Ok(waiting) => drop(waiting.readable().await),
-        // The regular looks must do.
+        // The regular checks must suffice.
         Err(_) => std::future::pending().await,
     }
 }
@@ -125,11 +124,11 @@ struct WatchedFolder {
     tail: Tail,
     sender: Sender<TailEvent>,
     host: Option<HostStart>,
-    /// Something was written.
+    /// Set when the system reported a change.
     is_dirty: bool,
-    /// The folder's state is to be looked at.
+    /// Set when the folder's state must be checked.
     look: bool,
-    /// The state that ends it; what is left to read comes first.
+    /// The final state. Unread bytes are delivered first.
     ended: Option<ChildState>,
     seen_running: bool,
     not_started_before: bool,
@@ -151,7 +150,7 @@ impl WatchTask {
             if quiet_rounds >= QUIET_ROUNDS && !self.is_behind() {
                 self.sleep_until(next_look).await;
             }
-            // Everything that is written in the meantime is read together.
+            // One round then reads everything written in the meantime.
             tokio::time::sleep(read_every(speaking)).await;
             let was_quiet = !self.drain_notices() & !self.admit();
             quiet_rounds = if was_quiet { quiet_rounds.saturating_add(1) } else { 0 };
@@ -164,7 +163,7 @@ impl WatchTask {
         }
     }
 
-    /// Nothing is going on: sleeps until something does, or a look is due.
+    /// Sleeps until a notice arrives or the next check is due.
     async fn sleep_until(&self, next_look: Instant) {
         tokio::select! {
             () = heard(self.notices.as_fd()) => {}
@@ -173,7 +172,7 @@ impl WatchTask {
         }
     }
 
-    /// Whether some receiver had no room for what there is.
+    /// Decides whether a receiver had no room for pending data.
     fn is_behind(&self) -> bool {
         self.entries.values().any(|entry| entry.is_dirty || entry.ended.is_some())
     }
@@ -190,12 +189,12 @@ impl WatchTask {
         end_adopted();
         for entry in self.entries.values_mut() {
             entry.look = true;
-            // Costs one read; heals a lost notice.
+            // Costs one read and repairs a lost notice.
             entry.is_dirty = true;
         }
     }
 
-    /// Marks what the notices name. `false` when there are none.
+    /// Marks the folders that the notices name. Returns false if there were none.
     fn drain_notices(&mut self) -> bool {
         let WatchTask { entries, notices, .. } = self;
         let mut heard = false;
@@ -212,26 +211,27 @@ impl WatchTask {
         heard
     }
 
-    /// Takes in what was newly asked for. `false` when nothing was.
+    /// Adds the newly requested watches. Returns false if there were none.
     fn admit(&mut self) -> bool {
         let arrived =
             std::mem::take(&mut *self.shared.arrived.lock().unwrap_or_else(PoisonError::into_inner));
         let any = !arrived.is_empty();
         for entry in arrived {
             let watch = self.notices.follow(&entry.dir, WantedNotices::Growth);
-            // Where the system gives no notices (limits, no folder), the regular looks must do.
+            // If the system sends no notices (limits, no folder), the regular checks must suffice.
             let key = watch.unwrap_or_else(|_| self.free_key());
             self.entries.insert(key, entry);
         }
         any
     }
 
-    /// Kernel watches count from 1: what has none is kept below 0.
+    /// Returns a key for a folder without a kernel watch. Kernel watches count from 1, so these keys are
+    /// negative.
     fn free_key(&self) -> i32 {
         self.entries.keys().copied().min().unwrap_or(0).min(0) - 1
     }
 
-    /// Gives out what there is, and says how many files had something new.
+    /// Delivers pending data and returns the number of files that had any.
     fn serve(&mut self) -> u32 {
         let WatchTask { entries, buffer, notices, .. } = self;
         let mut speaking = 0;
@@ -248,18 +248,18 @@ impl WatchTask {
     }
 }
 
-/// The time between reads, when so many files had something at the last.
+/// Returns the interval between reads, given the number of files that had new data in the last round.
 fn read_every(speaking: u32) -> Duration {
     (READ_EVERY * speaking / BUSY_FILES).clamp(READ_EVERY, READ_AT_LEAST_EVERY)
 }
 
 impl WatchedFolder {
-    /// Gives out what there is. `false` when it is over.
+    /// Delivers pending data. Returns false when the watch is over.
     fn serve(&mut self, buffer: &mut Vec<u8>) -> bool {
         if self.sender.is_closed() {
             return false;
         }
-        // The state before the bytes: what was written before an end is then read after it.
+        // The state is checked before reading, so that everything written before the end is still read.
         if std::mem::take(&mut self.look) && self.ended.is_none() {
             self.ended = self.find_end();
             self.is_dirty |= self.ended.is_some();
@@ -272,13 +272,13 @@ impl WatchedFolder {
         self.finish(state)
     }
 
-    /// Reads to the present end of the file. `false` when the receiver must catch up first.
+    /// Reads up to the current end of the file. Returns false if the receiver must catch up first.
     fn read(&mut self, buffer: &mut Vec<u8>) -> bool {
         loop {
-            // A long line has the channel to itself: a few of them would be much memory.
+            // A long line gets the whole channel, because several of them would take much memory.
             let room = if self.tail.has_long_line() { LAG } else { 1 };
             let Ok(mut permits) = self.sender.try_reserve_many(room) else { return false };
-            // A file that cannot be read has said all it will.
+            // An unreadable file delivers nothing more.
             let Ok(chunk) = self.tail.next_lines(buffer) else { return true };
             if let (Some(chunk), Some(permit)) = (chunk, permits.next()) {
                 permit.send(TailEvent::Lines(chunk));
@@ -296,7 +296,7 @@ impl WatchedFolder {
         if matches!(state, ChildState::Ended(_))
             && let Some(rest) = self.tail.rest()
         {
-            // There is room: checked above, and we are the only sender.
+            // There is room: checked above, and this is the only sender.
             let _ = self.sender.try_send(TailEvent::Lines(rest));
         }
         self.sender.try_send(TailEvent::Ended(state)).is_err() && !self.sender.is_closed()
@@ -314,9 +314,9 @@ impl WatchedFolder {
         }
     }
 
-    /// A host needs a moment to take its lock. Only one that is gone will never do it; looked
-    /// at twice, because a host that found another one at work goes before that one has
-    /// written its process id.
+    /// Decides whether a child that has not started will never start. A host needs a moment to take its
+    /// lock, and only a dead host never will. Checked twice, because a host that finds another active
+    /// host may exit before that one has written its process id.
     fn find_end_before_start(&mut self) -> Option<ChildState> {
         if self.host.as_ref().is_some_and(|host| !host.is_gone()) {
             return None;

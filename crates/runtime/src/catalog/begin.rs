@@ -1,5 +1,5 @@
-//! A document for a person to change, new or a copy of a built-in one; and the schema of the
-//! language for their editor.
+//! Writes a document for a person to edit, new or a copy of a built-in one. Provides the schema of the
+//! language for editors.
 
 use std::path::{Path, PathBuf};
 
@@ -11,12 +11,12 @@ use crate::home::Home;
 use crate::user_error::{UserError, UserErrorKind};
 use crate::workflow_scope::{self, WorkflowScope};
 
-/// The JSON Schema of workflow documents.
+/// Returns the JSON Schema of workflow documents.
 pub fn document_schema() -> &'static str {
     schema()
 }
 
-/// Writes a commented document and says where. What is there already is left alone.
+/// Writes a commented document and returns its path. Never overwrites a file.
 pub fn begin_document(
     home: &Home,
     cwd: &Path,
@@ -24,10 +24,10 @@ pub fn begin_document(
     shelf: WorkflowScope,
 ) -> Result<PathBuf, UserError> {
     if !is_id(name) {
-        return Err(UserError::new(UserErrorKind::Usage, format!("`{name}` is no name for a workflow"))
-            .hint("use small letters, digits, `-` and `_`"));
+        return Err(UserError::new(UserErrorKind::Usage, format!("`{name}` is not a valid workflow name"))
+            .hint("use lowercase letters, digits, `-` and `_`"));
     }
-    // `tasks run` and others count on what comes with Windlass.
+    // `tasks run` and other commands rely on the built-in workflows.
     if builtin().iter().any(|(own, _)| *own == name) {
         return Err(UserError::new(UserErrorKind::Configuration, format!("`{name}` comes with Windlass"))
             .hint(format!("choose another name, or change a copy of it: `windlass workflow eject {name}`")));
@@ -35,7 +35,7 @@ pub fn begin_document(
     put(home, cwd, name, shelf, &starter(name))
 }
 
-/// Writes a copy of a built-in workflow and says where. What is there already is left alone.
+/// Writes a copy of a built-in workflow and returns its path. Never overwrites a file.
 pub fn eject_document(
     home: &Home,
     cwd: &Path,
@@ -47,7 +47,7 @@ pub fn eject_document(
         let names: Vec<&str> = own.iter().map(|(name, _)| *name).collect();
         return Err(UserError::new(
             UserErrorKind::Configuration,
-            format!("`{name}` is no built-in workflow"),
+            format!("`{name}` is not a built-in workflow"),
         )
         .hint(format!("there are: {}; any other is a file already", names.join(", "))));
     };
@@ -55,7 +55,7 @@ pub fn eject_document(
 }
 
 fn put(home: &Home, cwd: &Path, name: &str, shelf: WorkflowScope, text: &str) -> Result<PathBuf, UserError> {
-    // The same name in another of the formats would be the same workflow twice.
+    // The same name in another format would define the same workflow twice.
     let folder = workflow_scope::base(home, cwd, shelf).join("workflows");
     let others = ["yml", "json"].map(|extension| folder.join(format!("{name}.{extension}")));
     if let Some(other) = others.iter().find(|path| path.exists()) {

@@ -1,13 +1,13 @@
-//! The workflows that come with Windlass, among all there are.
+//! Adds the workflows that come with Windlass to the catalog.
 
 use windlass_forms::workflow::{builtin, document};
 
 use super::{WorkflowEntry, of_document};
 
-/// What `workflow list` says of where they are from.
+/// The source that `workflow list` shows for them.
 const SOURCE: &str = "built-in";
 
-/// Each of them, as any other document.
+/// Returns the built-in workflows as ordinary entries.
 pub(super) fn entries() -> impl Iterator<Item = WorkflowEntry> {
     builtin().into_iter().filter_map(|(name, text)| {
         let (read, _) = document::read(text, &file(name));
@@ -15,7 +15,7 @@ pub(super) fn entries() -> impl Iterator<Item = WorkflowEntry> {
     })
 }
 
-/// What stands for the file where a mistake is shown.
+/// Returns the file name that a diagnostic shows.
 fn file(name: &str) -> String {
     format!("builtin/{name}.yaml")
 }

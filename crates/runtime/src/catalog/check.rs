@@ -1,4 +1,4 @@
-//! What is wrong with workflows, before any run: one by its name or its file, or all there are.
+//! Checks workflows before any run: one by name or file, or all of them.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use crate::config::{self, try_text};
 use crate::home::Home;
 use crate::user_error::UserError;
 
-/// Checks one workflow by name or file, or all there are: the names checked, and what is wrong.
+/// Checks one workflow by name or file, or all of them. Returns the checked names and the diagnostics.
 pub fn check_workflow(
     home: &Home,
     cwd: &Path,
@@ -35,7 +35,7 @@ pub fn check_workflow(
     let missing = all.missing(wanted, &all.problems);
     keep_only(&mut all, wanted);
     check_documents(&mut all, &world);
-    // Those that come with Windlass are checked when somebody asks: nobody can mend them.
+    // Built-in workflows are checked only when somebody names one, because users cannot fix them.
     let first = all.workflows.iter().find(|entry| entry.name == wanted);
     let builtin = first.filter(|entry| entry.is_builtin).and_then(|entry| entry.document());
     all.problems.extend(builtin.map(|own| world.check(own, Vec::new())).unwrap_or_default());
@@ -47,7 +47,7 @@ pub fn check_workflow(
     Ok((names, all.problems))
 }
 
-/// The file of a workflow that is called by its whole name, `WHOSE:NAME`.
+/// Returns the file of a workflow that is given by its full name, `OWNER:NAME`.
 fn whole_name(all: &Catalog, wanted: &str) -> Option<PathBuf> {
     let entry = all.named(wanted).ok().flatten().filter(|entry| entry.name != wanted)?;
     entry.path.clone()
@@ -64,7 +64,7 @@ fn check_file(path: &Path, world: &World<'_>) -> (Vec<String>, Vec<Diagnostic>) 
     (names(&alone), alone.problems)
 }
 
-/// Leaves out the files of other workflows, and what is wrong with them.
+/// Drops the files of other workflows and their diagnostics.
 fn keep_only(all: &mut Catalog, wanted: &str) {
     let its = all.files_of(wanted);
     all.documents.retain(|path| its.contains(path));
@@ -73,7 +73,7 @@ fn keep_only(all: &mut Catalog, wanted: &str) {
     all.problems.retain(|problem| !others.iter().any(|file| problem.is_in(file)));
 }
 
-/// Puts what the checks find besides in place of what reading alone said.
+/// Replaces the diagnostics from reading with those of the full check.
 fn check_documents(catalog: &mut Catalog, world: &World<'_>) {
     for path in std::mem::take(&mut catalog.documents) {
         check_document(catalog, &path, world);
@@ -94,7 +94,7 @@ fn check_document(catalog: &mut Catalog, path: &Path, world: &World<'_>) {
     });
 }
 
-/// Says all that is wrong with documents that have mistakes, not only what reading them said.
+/// Adds the diagnostics of the full check for broken documents.
 pub(crate) fn look_into_broken(
     catalog: &mut Catalog,
     home: &Home,

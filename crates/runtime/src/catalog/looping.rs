@@ -1,28 +1,28 @@
-//! Whether a plugin loops: whether its Stop hook reads the state file that Windlass writes for it.
+//! Decides whether a plugin loops: its Stop hook reads the state file that Windlass writes in `plugin` mode.
 //!
-//! Judged by what its hooks run, read within bounds and within its folder. Only where that cannot be
-//! read do the names of the two public plugins count.
+//! It reads the programs that the hooks run, within size limits and inside the plugin's folder. If one cannot
+//! be read, the names of the two public plugins decide.
 
 use std::path::{Path, PathBuf};
 
 use windlass_forms::plugin::{StopHooks, stop_hooks};
 use windlass_peers::files;
 
-/// The state file, as a hook names it.
+/// The name of the state file in a hook.
 const STATE: &str = "ralph-loop.local.md";
-/// The public plugins that loop by it.
+/// The public plugins that loop on it.
 const PUBLIC: [&str; 2] = ["ralph-loop", "ralph-wiggum"];
-/// No program of a hook is larger.
+/// The maximum size of a hook's program.
 const LARGEST: u64 = 1 << 20;
-/// No plugin has more files of hooks.
+/// The maximum number of hook files of a plugin.
 const MOST: usize = 64;
 
-/// Whether it is one of the two names under which the public plugins are known.
+/// Decides whether a name is that of a public plugin that loops.
 pub(crate) fn is_public_name(name: &str) -> bool {
     PUBLIC.contains(&name)
 }
 
-/// Whether the plugin in a folder loops.
+/// Decides whether the plugin in a folder loops.
 pub(super) fn loops(dir: &Path, name: &str, manifest: &str) -> bool {
     let StopHooks { mut commands, files } = stop_hooks(manifest);
     let listed = files.iter().map(String::as_str).chain(["hooks/hooks.json"]);
@@ -51,13 +51,13 @@ fn names_the_state(bytes: &[u8]) -> bool {
     bytes.windows(STATE.len()).any(|part| part == STATE.as_bytes())
 }
 
-/// A file of the plugin; nothing when it is none, too large or outside.
+/// Reads a file of the plugin. Returns nothing if it is missing, too large or outside.
 fn read(dir: &Path, file: &Path) -> Option<Vec<u8>> {
     let path = files::inside(dir, file.strip_prefix("./").unwrap_or(file)).ok()?;
     files::read_bounded(&path, LARGEST).ok()
 }
 
-/// The files of the plugin that its commands name, and those beside them, which they may use.
+/// Returns the plugin's files that the commands name, and the files beside them, which they may use.
 fn programs(dir: &Path, commands: &[String]) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = commands.iter().flat_map(|command| named(command)).collect();
     let folders: Vec<PathBuf> = found.iter().filter_map(|file| file.parent().map(Path::to_owned)).collect();
@@ -74,7 +74,7 @@ fn programs(dir: &Path, commands: &[String]) -> Vec<PathBuf> {
     found
 }
 
-/// The paths below the plugin's folder in a command line.
+/// Returns the paths below the plugin's folder in a command line.
 fn named(command: &str) -> Vec<PathBuf> {
     let root = |text: &str| {
         ["${CLAUDE_PLUGIN_ROOT}", "$CLAUDE_PLUGIN_ROOT"]
@@ -85,7 +85,7 @@ fn named(command: &str) -> Vec<PathBuf> {
     let mut rest = command;
     while let Some(at) = root(rest) {
         rest = rest.get(at..).unwrap_or_default();
-        // The quote may end right behind the variable.
+        // The quote may end right after the variable.
         let path = rest.trim_start_matches(['"', '\'']);
         let end = path.find(|c: char| c.is_whitespace() || "\"\';|&)".contains(c)).unwrap_or(path.len());
         let path = path.get(..end).unwrap_or_default().trim_start_matches('/');

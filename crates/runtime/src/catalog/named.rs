@@ -1,12 +1,12 @@
-//! Which workflow a name means.
+//! Finds the workflow that a name means.
 
 use super::{Catalog, Diagnostic, WorkflowEntry};
 use crate::user_error::{UserError, UserErrorKind};
 
 impl Catalog {
-    /// The workflow of a name: `NAME`, or `WHOSE:NAME` where several have it. What plugins bring and what a
-    /// person wrote stand beside each other, so that neither is chosen in silence; the project's own goes
-    /// before the user's, and any before a built-in one.
+    /// Returns the workflow for `NAME`, or for `OWNER:NAME` where several have the name. Fails if a plugin
+    /// and a person, or two plugins, use the same name, so that none is chosen silently. A project's workflow
+    /// wins over the user's, and any other wins over a built-in one.
     pub fn named(&self, name: &str) -> Result<Option<&WorkflowEntry>, UserError> {
         let all = || self.workflows.iter().filter(|entry| entry.name == name);
         let of_plugins = all().filter(|entry| entry.from_plugin);
@@ -19,7 +19,7 @@ impl Catalog {
         }
     }
 
-    /// That there is no workflow of this name; and every file with mistakes, of these, that may be it.
+    /// Reports that no workflow has this name. Lists the given errors in files that may contain it.
     pub fn missing(&self, name: &str, problems: &[Diagnostic]) -> UserError {
         let files: Vec<String> = self.nameless.iter().map(|path| path.display().to_string()).collect();
         let is_its =
@@ -27,7 +27,8 @@ impl Catalog {
         let mut text = format!("no workflow `{name}`");
         let perhaps: Vec<String> = problems.iter().filter(is_its).map(ToString::to_string).collect();
         if !perhaps.is_empty() {
-            text = format!("{text}, unless it is in a file that says no name\n\n{}", perhaps.join("\n\n"));
+            let perhaps = perhaps.join("\n\n");
+            text = format!("{text}, unless it is in a broken file without a readable name\n\n{perhaps}");
         }
         UserError::new(UserErrorKind::Configuration, text)
             .hint(format!("there are: {}", self.names().join(", ")))

@@ -1,7 +1,7 @@
-//! What the checks of a workflow document know of this machine: entities, other workflows,
+//! Collects what the checks of a workflow document know about this machine: entities, other workflows,
 //! drivers and checks.
 //!
-//! The folders of entities are looked into for the first document that names one, and never where none does.
+//! The entity folders are read only when a document names an entity.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +20,7 @@ use super::{Catalog, WorkflowEntry};
 use crate::entities;
 use crate::home::Home;
 
-/// What there is.
+/// The surroundings against which documents are checked.
 pub(crate) struct World<'a> {
     places: SearchedPlaces<'a>,
     entities: OnceCell<UsableEntities>,
@@ -30,7 +30,7 @@ pub(crate) struct World<'a> {
     agents: Agents,
 }
 
-/// Where entities are looked for.
+/// The places where entities are searched.
 struct SearchedPlaces<'a> {
     home: &'a Home,
     cwd: &'a Path,
@@ -38,7 +38,7 @@ struct SearchedPlaces<'a> {
     resolved: &'a Resolved,
 }
 
-/// The entities there are, and why others cannot be used.
+/// The usable entities, and the reasons why others are not usable.
 #[derive(Default)]
 struct UsableEntities {
     registry: Registry,
@@ -46,7 +46,7 @@ struct UsableEntities {
 }
 
 impl<'a> World<'a> {
-    /// Looks around.
+    /// Collects the surroundings, except for entities.
     pub(crate) fn look(
         home: &'a Home,
         cwd: &'a Path,
@@ -54,7 +54,7 @@ impl<'a> World<'a> {
         resolved: &'a Resolved,
         catalog: &Catalog,
     ) -> World<'a> {
-        // Of two workflows of one name the first is run.
+        // The first of two workflows with the same name runs.
         let first = catalog.workflows.iter().rev();
         let workflows = first.map(|entry| (entry.name.clone(), Some(callable(entry)))).collect();
         World {
@@ -67,13 +67,13 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Checks of the command line can be named by nodes, too.
+    /// Adds the checks of the command line, which nodes can name, too.
     pub(crate) fn with_checks(mut self, checks: &[Check]) -> World<'a> {
         self.checks.extend(checks.iter().map(|check| check.name.clone()));
         self
     }
 
-    /// Everything that is wrong with a document, besides what reading it said.
+    /// Returns all diagnostics of a document, including those from reading it.
     pub(crate) fn check(&self, document: &WorkflowDocument, said: Vec<Diagnostic>) -> Vec<Diagnostic> {
         let none = UsableEntities::default();
         let entities = if names_an_entity(&document.workflow) { self.entities() } else { &none };
@@ -93,7 +93,7 @@ impl<'a> World<'a> {
         document.check(said, &known)
     }
 
-    /// The entities that the documents checked so far could name.
+    /// Returns the entities, if a checked document named one.
     pub(crate) fn into_registry(self) -> Registry {
         self.entities.into_inner().unwrap_or_default().registry
     }
@@ -107,7 +107,8 @@ impl<'a> World<'a> {
     }
 }
 
-/// Whether a node asks for a skill, a command or an agent. A prompt that mentions one is for the agent to read.
+/// Decides whether a node names a skill, a command or an agent. A mention in a prompt does not count, because
+/// the agent reads it.
 fn names_an_entity(workflow: &Workflow) -> bool {
     let mut left: Vec<&Node> = workflow.body.iter().collect();
     while let Some(node) = left.pop() {
@@ -120,7 +121,7 @@ fn names_an_entity(workflow: &Workflow) -> bool {
     false
 }
 
-/// The graph as others call it: what it is to work on can be given beside its inputs.
+/// Returns the graph as other workflows call it: with an `input` besides its own inputs.
 fn callable(entry: &WorkflowEntry) -> Workflow {
     let mut graph = entry.graph().into_owned();
     if graph.inputs.iter().all(|input| input.name != "input") {

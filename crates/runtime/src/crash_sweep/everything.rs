@@ -1,4 +1,4 @@
-//! A workflow with every kind of node that runs, and how everything in it goes.
+//! A workflow with every kind of node that runs, and the script for everything in it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use super::story::{Line, Pace, Script, Story, spec_of};
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// The story of everything, with pauses after so many turns.
+/// Builds the story of everything, with pauses after the given numbers of turns.
 pub(super) fn story(pauses: &[u32]) -> Story {
     let mut story = Story::new(format!("everything, pauses {pauses:?}"), spec(), Script::Lines(lines()));
     story.pauses = pauses.to_vec();
@@ -31,7 +31,7 @@ pub(super) fn story(pauses: &[u32]) -> Story {
     story
 }
 
-/// A story of a command line that must not run twice and whose outcome a crash loses.
+/// Builds a story of a command line that must not run twice and whose outcome a crash loses.
 pub(super) fn lost_shell() -> Story {
     let workflow = Builder::new("lost")
         .start(shell("make").id("make"))
@@ -44,7 +44,7 @@ pub(super) fn lost_shell() -> Story {
     story
 }
 
-/// A story in which an effect of one branch breaks while the agent of the other is at work.
+/// Builds a story in which an effect of one branch breaks while the agent of the other branch works.
 pub(super) fn broken() -> Story {
     let workflow = Builder::new("broken")
         .start(prompt("Look").id("look"))
@@ -214,7 +214,7 @@ fn child() -> Workflow {
         .unwrap()
 }
 
-/// A run that comes to no end by itself.
+/// Builds a run that never ends by itself.
 fn endless() -> Workflow {
     let first = prompt("Begin").id("endless-begin");
     Builder::new("endless").start(first).then(prompt("For ever").id("endless-talk")).end().unwrap()
@@ -224,7 +224,7 @@ fn lines() -> BTreeMap<String, Line> {
     let fails = |what: &str| SessionVerdict::Transient { what: what.to_owned() };
     let cut_off = SessionVerdict::Interrupted { what: "killed".into() };
     let mut lines = vec![
-        // The first answer does not fit, the second does.
+        // The first answer does not match the schema, the second does.
         ("plan.1.1.session", Line::says("{\"big\": 3}")),
         ("plan.2.1.session", Line { value: Some(json!({"big": true})), ..Line::default() }),
         ("fresh", Line::done_on(1)),
@@ -237,7 +237,7 @@ fn lines() -> BTreeMap<String, Line> {
         ("rough.1.3.session", Line::verdict(cut_off)),
         ("tests@1", Line::bad()),
         ("clear@2", Line::says("It is done.\nALL CLEAR")),
-        // The first task: red; then its agent says no; then it is done.
+        // The first task: its checks fail, then its agent says no, then it is done.
         ("one@1.1.1.checks", Line::bad()),
         ("do@2", Line::says("<status>failing</status>")),
         // One landing has a conflict, and its task is done again.

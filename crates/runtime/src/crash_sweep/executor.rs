@@ -1,8 +1,7 @@
-//! A small executor: it owns every run of a store, commits, performs, and dies where it is told to.
+//! A small executor: it owns every run of a store, commits, performs effects, and dies at a given point.
 //!
-//! What becomes of an effect is written in the story; what was begun is kept by the world. The
-//! outcome of an effect is a fact that waits in a queue until the executor takes it, so that a
-//! death between the two loses it.
+//! The story decides the outcome of every effect; the world remembers what was started. An outcome is an
+//! event that waits in a queue until the executor takes it, so a death in between loses it.
 
 mod next;
 mod perform;
@@ -28,49 +27,49 @@ use crate::recover;
 
 /// The first run of every story.
 pub(super) const RUN: &str = "r";
-/// What each turn writes.
+/// The output tokens of each turn.
 pub(super) const TOKENS: u64 = 10;
 /// More records than any run of a story has.
 const ENDLESS: u64 = 1_500;
-/// So often a process that may die keeps a snapshot: they are part of what is tested.
+/// The number of records between snapshots of a process that may die. Snapshots are part of the test.
 const SNAPSHOT_EVERY: u64 = 7;
-/// So many records one that does not die commits together: only the whole log matters then.
+/// The number of records that a process which cannot die commits together, for speed.
 const TOGETHER: usize = 64;
-/// So often is an outcome told twice.
+/// One in this many outcomes is reported twice.
 const ECHO_EVERY: u64 = 8;
-/// Nobody ever tells this.
+/// An event that is never sent.
 pub(super) const NEVER_TOLD: &str = "never";
 
 /// The executor died.
 #[derive(Debug)]
 pub(super) struct Dropped;
 
-/// What happens at the points where a process may die: before and after each commit, and after
-/// each effect.
+/// The behaviour at each crash point: before and after each commit, and after each effect.
 pub(super) enum Crash<'a> {
-    /// Nothing.
     Never,
-    /// The executor is dropped at this one.
+    /// Drops the executor at this point.
     At(u64),
-    /// At each of these, what a dead process would leave behind is copied and shown; this one lives on.
-    Copied { at: &'a dyn Fn(u64) -> bool, show: &'a mut dyn FnMut(u64, Wreck) },
+    /// Copies, at each of these points, what a dead process would leave behind. The executor itself lives on.
+    Copied {
+        at: &'a dyn Fn(u64) -> bool,
+        show: &'a mut dyn FnMut(u64, Wreck),
+    },
 }
 
-/// What a dead process leaves behind.
+/// The remains of a dead process.
 pub(super) struct Wreck {
-    /// The store, where it is a copy.
+    /// The store, if it is a copy.
     pub(super) copy: Option<tempfile::TempDir>,
     pub(super) world: World,
-    /// The states as of the last commit: what a fold must give.
+    /// The states at the last commit: replaying the log must give these.
     pub(super) committed: BTreeMap<RunId, RunState>,
 }
 
-/// Which of the facts that wait is taken first. Those of one node keep their order.
+/// The order in which waiting events are taken. Events of one node keep their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
-    /// The oldest.
     Oldest,
-    /// Dice say which.
+    /// Random, from a seed.
     Dice(u64),
 }
 
@@ -80,40 +79,40 @@ struct Owned {
     state: RunState,
     committed: RunState,
     seq: u64,
-    /// Records that are not in the store yet, and the requests they answer.
+    /// Records that are not in the store yet, and the inbox requests they answer.
     unwritten: Vec<Vec<u8>>,
     taken: Vec<InboxId>,
-    /// What happened and was not taken yet.
+    /// Events that were not taken yet.
     quick: VecDeque<Event>,
-    /// The same, once nothing quick is left anywhere.
+    /// Events that wait until no quick event is left anywhere.
     slow: VecDeque<Event>,
-    /// Times that come.
+    /// Events of timers.
     timers: VecDeque<Event>,
-    /// Who waits for its end.
+    /// The parent run and effect that wait for its end.
     from: Option<(RunId, EffectId)>,
     /// The clean-up that waits for its end.
     put_away_by: Option<EffectId>,
-    /// What this executor performed: nothing twice.
+    /// The effects that this executor performed, to prove that none is performed twice.
     performed: BTreeSet<EffectId>,
 }
 
-/// The executor.
+/// An executor with its store and world.
 pub(super) struct Executor<'a> {
     dir: PathBuf,
     store: Store,
     story: &'a Story,
     world: World,
     runs: BTreeMap<RunId, Owned>,
-    /// What the former process had committed, of the runs that were not taken over yet.
+    /// The last committed states of runs that were not taken over yet.
     committed: BTreeMap<RunId, RunState>,
     crash: Crash<'a>,
     order: Order,
     at: &'a Whereabouts,
-    /// Points that were passed.
+    /// The number of crash points passed.
     passed: u64,
-    /// Facts that were taken.
+    /// The number of events taken.
     taken: u64,
-    /// What was put into an inbox by this executor.
+    /// The inbox requests that this executor put.
     put: BTreeSet<(RunId, InboxId)>,
 }
 
@@ -143,13 +142,13 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// Plays the story from its beginning.
+    /// Plays the story from its start.
     pub(super) fn play(&mut self) -> Result<(), Dropped> {
         self.create(&RunId::new(RUN), self.story.spec.clone(), None)?;
         self.run()
     }
 
-    /// Takes over what another one left behind, which must be what it had committed.
+    /// Takes over the runs of a dead executor, and checks that they are what it had committed.
     pub(super) fn take_over(&mut self, committed: BTreeMap<RunId, RunState>) -> Result<(), Dropped> {
         self.at.wait_for("the lease of the run".into());
         let is_owned = |run: &RunId| self.store.is_owned(run);
@@ -159,13 +158,13 @@ impl<'a> Executor<'a> {
         self.run()
     }
 
-    /// What is left in the end, with every log of it proven.
+    /// Proves every log and returns the final state.
     pub(super) fn left(&mut self, known: &mut Known) -> Left {
         self.runs.keys().cloned().collect::<Vec<_>>().iter().for_each(|run| self.write(run));
         prove(&self.store, &self.world, known)
     }
 
-    /// What is left when it is dropped.
+    /// Returns what is left when the executor is dropped.
     pub(super) fn wreck(self) -> Wreck {
         let mut committed = self.committed;
         committed.extend(self.runs.into_iter().map(|(run, owned)| (run, owned.committed)));
@@ -198,7 +197,7 @@ impl<'a> Executor<'a> {
         &self.runs[run].state
     }
 
-    /// Makes a run. Whether it is there already was looked at before.
+    /// Creates a run that is not in the store yet.
     fn create(&mut self, run: &RunId, spec: Spec, from: Option<(RunId, EffectId)>) -> Result<(), Dropped> {
         let (state, step) = engine::start(run.clone(), spec.clone(), Moment(0));
         let record = step.record(Moment(0), Event::RunStarted { spec: Box::new(spec) });
@@ -252,7 +251,7 @@ impl<'a> Executor<'a> {
         matches!(self.store.find(run.as_str()).unwrap(), InStore::One(row) if row.id == *run)
     }
 
-    /// The one way a run moves: decide, commit, act.
+    /// Advances a run: decide, commit, act. There is no other way.
     fn tell(&mut self, run: &RunId, event: Event, taken: Vec<InboxId>) -> Result<(), Dropped> {
         let owned = self.owned(run);
         let at = Moment(i64::try_from(owned.seq).unwrap());
@@ -293,7 +292,7 @@ impl<'a> Executor<'a> {
         self.point()
     }
 
-    /// Commits what was decided.
+    /// Commits the pending records.
     fn write(&mut self, run: &RunId) {
         let may_die = !matches!(self.crash, Crash::Never);
         let owned = self.owned(run);
@@ -316,7 +315,7 @@ impl<'a> Executor<'a> {
         assert_eq!(self.store.append_blocking(append).unwrap(), seq);
     }
 
-    /// A run is over: whoever started it hears of it, and then that it is put away.
+    /// Reports the end of a run to its parent, then the end of its clean-up.
     fn is_over(&mut self, run: &RunId) {
         let owned = self.owned(run);
         let outcome = owned.state.outcome().cloned().expect("it is over");
@@ -361,14 +360,14 @@ impl<'a> Executor<'a> {
         Ok(())
     }
 
-    /// Says what is waited for, and stops what would write forever.
+    /// Notes what the executor waits for, and fails if a run never ends.
     fn look_out(&self) {
         let longest = self.runs.values().map(|owned| owned.seq).max().unwrap_or(0);
         self.at.wait_for(format!("the fact after {}, and record {longest}", self.taken));
         assert!(longest < ENDLESS, "it goes on without end: {}", self.stand());
     }
 
-    /// Where every run stands, for messages.
+    /// Describes the progress of every live run, for messages.
     fn stand(&self) -> String {
         let line = |(run, owned): (&RunId, &Owned)| {
             let open: Vec<String> =
@@ -396,7 +395,7 @@ fn actives(state: &RunState) -> Vec<&ActiveNode> {
     actives
 }
 
-/// The node that a fact is about; nothing for what is about the run.
+/// Returns the node that an event is about; nothing for an event about the run.
 fn node_of(event: &Event) -> Option<&NodeId> {
     effect_of(event).map(|effect| &effect.node)
 }
@@ -422,7 +421,7 @@ fn effect_of(event: &Event) -> Option<&EffectId> {
     }
 }
 
-/// The end of a turn. What it spent is the same however it ended.
+/// Builds the end of a turn. Its usage does not depend on the outcome.
 fn ended(effect: EffectId, line: Line, verdict: SessionVerdict) -> Event {
     let usage = Usage { input_tokens: 3, output_tokens: TOKENS, cost_usd: Some(0.25), ..Usage::default() };
     let says = line.says.unwrap_or_else(|| format!("{effect} is done\n<status>passing</status>"));
@@ -439,8 +438,8 @@ fn ended(effect: EffectId, line: Line, verdict: SessionVerdict) -> Event {
     Event::SessionEnded { effect, end }
 }
 
-/// What is on the disk, as it lies. The index of the log beside it belongs to a process. That reading
-/// the database drops SQLite's own locks on it does no harm: nobody else opens it.
+/// Copies the files of a store. Leaves out the shared-memory index, which belongs to one process. Reading the
+/// database drops SQLite's own locks on it, which does no harm here because nobody else opens it.
 fn copy_of(dir: &Path) -> tempfile::TempDir {
     let copy = tempfile::tempdir_in(dir.parent().unwrap()).unwrap();
     copy_into(dir, copy.path());

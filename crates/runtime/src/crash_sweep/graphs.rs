@@ -1,7 +1,7 @@
-//! Small graphs, made from a number, and how everything in them goes.
+//! Small graphs made from a seed, and the script for everything in them.
 //!
-//! Only what does not hang on the order of things beside each other is made: a branch that is to
-//! win is the only one that can, and what is done for several tasks at once goes well.
+//! No outcome depends on the order of parallel events: only one branch of a race can win, and parallel tasks
+//! always succeed.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -24,10 +24,10 @@ use super::story::{Line, Pace, Script, Story, dice, number, spec_of};
 
 const SIGNAL: &str = "ALL CLEAR";
 const SECOND: Duration = Duration::from_secs(1);
-/// How deep blocks nest.
+/// The depth to which blocks nest.
 const DEPTH: u32 = 2;
 
-/// The story of a number.
+/// Builds the story of a seed.
 pub(super) fn story(seed: u64) -> Story {
     let mut maker = Maker { seed, count: 0, tasks: BTreeMap::new() };
     let body = maker.body(DEPTH, Luck::Dice);
@@ -43,7 +43,7 @@ pub(super) fn story(seed: u64) -> Story {
     story
 }
 
-/// How an effect goes in the story of a number.
+/// Returns the script line of an effect in the story of a seed.
 pub(super) fn line(seed: u64, id: &EffectId) -> Line {
     let node = id.node.as_str().split(['@', '~']).next().unwrap_or_default();
     let begins = |word: &str| node.starts_with(word);
@@ -76,7 +76,7 @@ pub(super) fn line(seed: u64, id: &EffectId) -> Line {
     Line { ok, verdict, says, done_on: 1 + dice(seed, number(node), 3) as u32, ..Line::default() }
 }
 
-/// Whether things may go wrong.
+/// Permission for things to go wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Luck {
     Dice,
@@ -172,7 +172,7 @@ impl Maker {
         }
     }
 
-    /// Several branches of which one can win.
+    /// Builds several branches of which exactly one can win.
     fn race(&mut self) -> Node {
         let mut branch = |word: &str| {
             let id = self.name(word, Luck::Dice);

@@ -1,14 +1,18 @@
-//! Thousands of crashes within one process: an executor goes no further than point k, the store is opened
-//! again, the log folded, and what was open is settled by looking at the world.
+//! Simulates thousands of crashes in one process: an executor stops at point k, the store is opened again,
+//! the log is replayed, and open effects are settled by inspecting the world.
 //!
-//! Store, engine, inbox and recovery are the real ones; executor and world are small ones, whose
-//! children always answer alike, so that every run of a story can be compared with the uncrashed
-//! one. Real processes are killed in `crates/windlass/tests/sim/crash_sweep.rs`.
+//! Store, engine, inbox and recovery are the real ones. Executor and world are small ones whose children
+//! always answer the same, so that every crashed run can be compared with the uncrashed one.
+//! `crates/windlass/tests/sim/crash_sweep.rs` kills real processes.
 //!
-//! - [`story`]: what is played: orders, and how everything outside goes. - [`sessions`]: one session each.
-//! - [`everything`]: a workflow with every kind of node that runs. - [`graphs`]: small ones, from dice.
-//! - [`world`]: what was really begun. - [`executor`]: commits, performs, dies.
-//! - [`proof`]: what must be true of a log, however often its run died. - [`sweep`]: the tests.
+//! - [`story`]: the specification of a run, and the script for everything outside it.
+//! - [`sessions`]: stories of one session.
+//! - [`everything`]: a workflow with every kind of node that runs.
+//! - [`graphs`]: small random graphs.
+//! - [`world`]: everything that was really started.
+//! - [`executor`]: commits, performs, dies.
+//! - [`proof`]: the invariants of a log, however often its run died.
+//! - [`sweep`]: the tests.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! What must be true of the log of a run that is over, however often it died on the way.
+//! Checks what must be true of the log of a finished run, however often its owner died.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,16 +17,16 @@ use windlass_store::Store;
 use super::executor::{RUN, TOKENS};
 use super::world::World;
 
-/// What is left in the end, but for times and the order of what happened beside each other.
+/// The final state, without times and without the order of parallel events.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Left {
     pub(super) runs: BTreeMap<RunId, Ended>,
-    /// Everything that was begun, and what it was told.
+    /// Everything that was started, with its input.
     pub(super) begun: BTreeMap<String, String>,
     pub(super) tasks: BTreeMap<String, Vec<(TaskId, TaskStatus)>>,
 }
 
-/// A run that is over.
+/// A finished run.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Ended {
     pub(super) outcome: Outcome,
@@ -36,7 +36,7 @@ pub(super) struct Ended {
     pub(super) outputs: BTreeMap<NodeId, NodeOutput>,
 }
 
-/// What became of a node.
+/// The history of a node.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Seen {
     pub(super) instance: NodeId,
@@ -46,14 +46,14 @@ pub(super) struct Seen {
     pub(super) cause: NodeCause,
 }
 
-/// Records that were read already: the logs of two lives have much in common.
+/// Records that were parsed already: the logs of two runs of a story have much in common.
 #[derive(Default)]
 pub(super) struct Known {
     logs: BTreeMap<RunId, Vec<(Vec<u8>, Record)>>,
 }
 
 impl Known {
-    /// The records of a log. The first log of a run is remembered.
+    /// Parses the records of a log. Remembers the first log of a run.
     fn read(&mut self, run: &RunId, bodies: Vec<Vec<u8>>) -> Vec<Record> {
         let known = self.logs.entry(run.clone()).or_default();
         let common = known.iter().zip(&bodies).take_while(|((known, _), body)| known == *body).count();
@@ -66,7 +66,7 @@ impl Known {
     }
 }
 
-/// Proves every run of a store, and says what is left.
+/// Proves every run of a store, and returns the final state.
 pub(super) fn prove(store: &Store, world: &World, known: &mut Known) -> Left {
     let mut ended = BTreeMap::new();
     let mut logs = BTreeMap::new();
@@ -89,14 +89,14 @@ pub(super) fn prove(store: &Store, world: &World, known: &mut Known) -> Left {
     Left { runs: ended, begun, tasks: world.statuses() }
 }
 
-/// What the first run spent, with those it started, is what all turns that were begun cost.
+/// Proves that the first run, with its sub-runs, spent exactly the cost of all started turns.
 fn paid_once(ended: &BTreeMap<RunId, Ended>, begun: &BTreeMap<String, String>) {
     let turns = begun.keys().filter(|name| name.ends_with(".session")).count() as u64;
     let spent = ended[&RunId::new(RUN)].spent.usage.output_tokens;
     assert_eq!(spent, turns * TOKENS, "{turns} turns were begun");
 }
 
-/// Decides everything once more: what is in the log must be what comes of it.
+/// Replays the log, and proves that every decision in it follows from its events.
 fn replay(run: &RunId, log: &[Record]) -> RunState {
     let replayed = engine::replay(run.clone(), log);
     let differences: Vec<String> = replayed.differences.iter().map(ToString::to_string).collect();
@@ -104,7 +104,7 @@ fn replay(run: &RunId, log: &[Record]) -> RunState {
     replayed.state.expect("a log with a beginning")
 }
 
-/// No effect with an outcome is asked for twice.
+/// Proves that no effect with an outcome is planned twice.
 fn planned_once(run: &RunId, log: &[Record]) {
     let mut seen: BTreeSet<&EffectId> = BTreeSet::new();
     let planned = log.iter().flat_map(|record| &record.effects);
@@ -113,7 +113,7 @@ fn planned_once(run: &RunId, log: &[Record]) {
     }
 }
 
-/// Nothing is left, and the nodes together spent what the run did.
+/// Proves that nothing is left open, and that the nodes together spent what the run did.
 fn settled(state: &RunState) {
     let RunState { run, bookkeeping: book, spent, spec, .. } = state;
     assert!(state.is_done(), "run {run} is not over: {state:?}");
@@ -145,7 +145,7 @@ fn end_of(state: &RunState) -> Ended {
     }
 }
 
-/// Every run that was started is there, knows whose it is, and ended as its parent was told.
+/// Proves that every sub-run exists, names its parent, and ended as its parent recorded.
 fn children(
     run: &RunId,
     log: &[Record],
@@ -168,11 +168,11 @@ fn children(
     }
 }
 
-/// A node and what must be over before it begins.
+/// A node, and the node that must be over before it starts.
 struct Place<'s> {
     node: &'s Node,
     before: Option<&'s Node>,
-    /// How many rounds and tries of blocks around it are in its name.
+    /// The number of round and attempt marks that enclosing blocks add to its name.
     marks: usize,
 }
 
@@ -192,14 +192,14 @@ fn gather<'s>(body: &'s [Node], first: Option<&'s Node>, marks: usize, into: &mu
         let mut first = None;
         for block in node.kind.blocks() {
             gather(block.body, first, inside, into);
-            // What comes before each task is over before the task begins.
+            // The nodes before each task are over before the task starts.
             first = matches!(node.kind, NodeKind::TaskLoop(_)).then(|| block.body.last()).flatten();
         }
         before = Some(node);
     }
 }
 
-/// The rounds and tries in the name of a node, those of the node itself left out.
+/// Returns the round and attempt marks in the name of a node, without those of the node itself.
 fn mark_of(instance: &NodeId, marks: usize) -> &str {
     let name = instance.as_str();
     let begins: Vec<usize> = name.match_indices(['@', '~']).map(|(at, _)| at).collect();
@@ -208,7 +208,7 @@ fn mark_of(instance: &NodeId, marks: usize) -> &str {
     &name[from..to]
 }
 
-/// Nothing begins before what comes before it is over and went well, and what is a gate was passed.
+/// Proves that no node starts before its predecessor ended well, and that every gate was passed properly.
 fn gates(spec: &Spec, log: &[Record]) {
     let places: BTreeMap<&str, Place<'_>> =
         places(&spec.body).into_iter().map(|place| (place.node.id.as_str(), place)).collect();
@@ -258,7 +258,7 @@ fn gates(spec: &Spec, log: &[Record]) {
     }
 }
 
-/// A gate is passed by who may open it.
+/// Proves that the right event opened a gate.
 fn passed(kind: &NodeKind, node: &NodeId, by: &Event) {
     let is_passed = match (kind, by) {
         (NodeKind::Ask(_), by) => matches!(by, Event::PersonAnswered { .. }),

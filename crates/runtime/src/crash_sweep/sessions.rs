@@ -1,4 +1,5 @@
-//! Stories of one session, made from a number: modes, faults and the turn on which it is done differ.
+//! Stories of one session, made from a seed: they differ in mode, faults and the turn on which the work is
+//! done.
 
 use windlass_core::event::SessionVerdict;
 use windlass_core::graph::builder::{Builder, prompt};
@@ -9,7 +10,7 @@ use windlass_core::spec::{Check, OnQuestion, Spec};
 
 use super::story::{Line, Script, Story, dice, session_settings, spec_of};
 
-/// The story of a number.
+/// Builds the story of a seed.
 pub(super) fn story(seed: u64) -> Story {
     Story::new(format!("session {seed}"), spec(seed), Script::Session(seed))
 }
@@ -41,7 +42,7 @@ fn spec(seed: u64) -> Spec {
     spec
 }
 
-/// How an effect goes in the story of a number.
+/// Returns the script line of an effect in the story of a seed.
 pub(super) fn line(seed: u64, id: &EffectId) -> Line {
     let what = || "story".to_owned();
     let verdict = match dice(seed, 100 + u64::from(id.iteration) * 8 + u64::from(id.attempt), 6) {

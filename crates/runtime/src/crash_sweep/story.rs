@@ -1,7 +1,7 @@
-//! A story: the orders of a run, and how everything outside of it goes.
+//! A story: the specification of a run, and the script for everything outside it.
 //!
-//! What happens to an effect hangs on its name alone, never on how often somebody asked: that is
-//! what makes a run that died comparable with one that did not.
+//! The outcome of an effect depends only on its name, never on how often it was asked for. That makes a run
+//! that died comparable with one that did not.
 
 use std::collections::BTreeMap;
 
@@ -16,20 +16,20 @@ use windlass_core::spec::{
 };
 use windlass_core::tasks::Task;
 
-/// What is played.
+/// A story to play.
 #[derive(Debug, Clone)]
 pub(super) struct Story {
-    /// What it is called in messages.
+    /// The name in messages.
     pub(super) name: String,
-    /// The orders of its first run.
+    /// The specification of the first run.
     pub(super) spec: Spec,
-    /// How everything outside goes.
     pub(super) script: Script,
-    /// Files of tasks, as they are before.
+    /// The task files at the start.
     pub(super) tasks: BTreeMap<String, Vec<Task>>,
-    /// A person pauses each run when it has had so many turns, and lets it go on when it stands still.
+    /// The numbers of turns after which a person pauses each run. A paused run continues once nothing else
+    /// happens.
     pub(super) pauses: Vec<u32>,
-    /// A command line that a crash interrupts is lost: nobody knows whether it did its work.
+    /// True if a command that a crash interrupts has an unknown outcome.
     pub(super) loses_shells: bool,
 }
 
@@ -39,7 +39,7 @@ impl Story {
         Story { name: name.into(), spec, script, tasks, pauses: Vec::new(), loses_shells: false }
     }
 
-    /// How an effect goes.
+    /// Returns the script line of an effect.
     pub(super) fn line(&self, id: &EffectId) -> Line {
         match &self.script {
             Script::Lines(lines) => {
@@ -52,31 +52,31 @@ impl Story {
     }
 }
 
-/// Who says how an effect goes.
+/// The source of script lines.
 #[derive(Debug, Clone)]
 pub(super) enum Script {
-    /// A list: by effect, else by node in its round and try. What is not there goes well.
+    /// Lines by effect, else by node instance. Everything that is not listed succeeds.
     Lines(BTreeMap<String, Line>),
-    /// Dice, for a single session.
+    /// A seed for a single session.
     Session(u64),
-    /// Dice, for a graph.
+    /// A seed for a graph.
     Graph(u64),
 }
 
-/// How an effect goes.
+/// The outcome of an effect.
 #[derive(Debug, Clone)]
 pub(super) struct Line {
     pub(super) pace: Pace,
-    /// It succeeds: a command, a check, a landing.
+    /// True if a command, check or landing succeeds.
     pub(super) ok: bool,
-    /// The agent's last words.
+    /// The agent's last message.
     pub(super) says: Option<String>,
-    /// What it answers to a schema.
+    /// The agent's answer to a schema.
     pub(super) value: Option<Value>,
     pub(super) verdict: SessionVerdict,
     /// The turn on which a loop of turns is done.
     pub(super) done_on: u32,
-    /// Whoever performs it panics.
+    /// True if performing the effect panics.
     pub(super) breaks: bool,
 }
 
@@ -114,18 +114,17 @@ impl Line {
     }
 }
 
-/// When the outcome of an effect comes.
+/// The time at which the outcome of an effect comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pace {
-    /// At once.
     Quick,
-    /// When nothing quick is left anywhere, so that whoever is beside it got as far as it gets.
+    /// Once no quick event is left anywhere, so that everything beside it got as far as it can.
     Slow,
-    /// Only when somebody ends it.
+    /// Only when the effect is ended.
     Never,
 }
 
-/// A small, even hash: the same question always has the same answer.
+/// Returns a number below `sides`: a small, even hash, so that the same question always has the same answer.
 pub(super) fn dice(seed: u64, what: u64, sides: u64) -> u64 {
     let mut x = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ what.wrapping_mul(0xD1B5_4A32_D192_ED03);
     x ^= x >> 29;
@@ -133,13 +132,13 @@ pub(super) fn dice(seed: u64, what: u64, sides: u64) -> u64 {
     (x ^ (x >> 32)) % sides
 }
 
-/// A text as something to ask dice about.
+/// Hashes a text, as a question for [`dice`].
 pub(super) fn number(text: &str) -> u64 {
     text.bytes()
         .fold(0xCBF2_9CE4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3))
 }
 
-/// The orders of a workflow, as the runtime would make them.
+/// Builds the [`Spec`] of a workflow as the runtime would.
 pub(crate) fn spec_of(workflow: &Workflow) -> Spec {
     let mut sessions = BTreeMap::new();
     orders_in(&workflow.body, &mut sessions);

@@ -1,5 +1,5 @@
-//! The sweeps. Each runs beside its test, which gives it up when one crash takes too long, and
-//! says where.
+//! The sweeps. Each runs in a thread beside its test, which gives up when one crash takes too long and
+//! reports where.
 
 use std::any::Any;
 use std::collections::BTreeSet;
@@ -20,14 +20,14 @@ use super::story::{Story, dice};
 use super::world::World;
 use super::{everything, graphs, sessions};
 
-/// How long one crash may take; it needs some milliseconds.
+/// The time limit of one crash, which needs a few milliseconds.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// So many crashes of single sessions.
+/// The number of crashes of single sessions.
 const SESSION_POINTS: u64 = 2_000;
-/// So many crashes of small graphs; the large one dies at every point there is.
+/// The number of crashes of small graphs. The large graph crashes at every point.
 const GRAPH_POINTS: u64 = 350;
 
-/// Where a sweep stands, for the test that waits for it: which point, and what comes next.
+/// The progress of a sweep, for the test that waits: the crash point, and what it waits for.
 #[derive(Clone, Default)]
 pub(super) struct Whereabouts(Arc<Mutex<(String, String)>>);
 
@@ -47,7 +47,7 @@ impl Whereabouts {
     }
 }
 
-/// A sweep under way.
+/// A sweep in progress.
 struct Sweep {
     at: Whereabouts,
     tell: Sender<Report>,
@@ -56,24 +56,22 @@ struct Sweep {
     points: u64,
 }
 
-/// What a part of a sweep tells the test that waits for it.
+/// A message from a part of a sweep to its test.
 enum Report {
     /// One crash was survived.
     Point,
-    /// It is over.
     Over(Count),
-    /// Something was not survived.
     Failed(Box<dyn Any + Send>),
 }
 
-/// How much was swept.
+/// The number of stories and crash points.
 struct Count {
     stories: u64,
     points: u64,
 }
 
-/// Where the stores of a sweep are made: in memory, where there is such a place. All of it goes with
-/// the test, however that ends.
+/// Makes the folder of a sweep's stores, in memory if possible. It is removed with the test, however that
+/// ends.
 fn folder() -> tempfile::TempDir {
     let memory = PathBuf::from("/dev/shm");
     let parent = if memory.is_dir() { memory } else { std::env::temp_dir() };
@@ -81,7 +79,7 @@ fn folder() -> tempfile::TempDir {
 }
 
 impl Sweep {
-    /// Plays a story that nothing happens to.
+    /// Plays a story without a crash.
     fn play(&self, story: &Story, known: &mut Known) -> Left {
         self.at.begin(story, None);
         let dir = tempfile::tempdir_in(&self.folder).unwrap();
@@ -91,7 +89,7 @@ impl Sweep {
         executor.left(known)
     }
 
-    /// Goes on from what a dead process left behind, in another order; sometimes dies once more.
+    /// Continues from what a dead process left behind, in another order. Sometimes dies once more.
     fn go_on(&self, story: &Story, mut wreck: Wreck, dir: &Path, point: u64, known: &mut Known) -> Left {
         let dies_again = dice(point, 1, 3) == 0;
         let mut crashes = vec![Crash::Never];
@@ -109,8 +107,7 @@ impl Sweep {
         panic!("it dies and dies: {}", self.at.said())
     }
 
-    /// Lets a process die at points of a story that lives on itself, and hands out what was left
-    /// each time.
+    /// Plays a story that survives itself, and continues from a copy at each of its crash points.
     fn die_at(
         &mut self,
         story: &Story,
@@ -135,7 +132,7 @@ impl Sweep {
     }
 }
 
-/// Says what differs, and not what is the same.
+/// Compares the interesting parts first, so that a failure shows only the difference.
 fn same(story: &Story, point: u64, expected: &Left, left: &Left) {
     let at = format!("{}, dropped at point {point}", story.name);
     let outcomes = |left: &Left| left.runs.values().map(|ended| ended.outcome.clone()).collect::<Vec<_>>();
@@ -175,7 +172,7 @@ fn even_half(sweep: &mut Sweep) {
 
 fn odd_half(sweep: &mut Sweep) {
     half_of_everything(sweep, |point| point % 2 == 1);
-    // It is the same story.
+    // Both halves are the same story.
     sweep.stories -= 1;
 }
 
@@ -202,7 +199,7 @@ fn small_graphs(sweep: &mut Sweep) {
     }
 }
 
-/// A command that must not run twice is not: its run says that nobody knows.
+/// Proves that a command which must not run twice does not, and that its run reports an unknown outcome.
 fn lost_shell(sweep: &mut Sweep) {
     let story = everything::lost_shell();
     let mut known = Known::default();
@@ -226,7 +223,8 @@ fn lost_shell(sweep: &mut Sweep) {
     assert!(unknown > 0, "no command was lost");
 }
 
-/// An effect that breaks ends the run for that reason, wherever its owner dies, and nothing begins after it.
+/// Proves that a broken effect ends the run for that reason, wherever its owner dies, and that nothing starts
+/// after it.
 fn broken(sweep: &mut Sweep) {
     let story = everything::broken();
     let mut known = Known::default();
@@ -241,7 +239,7 @@ fn broken(sweep: &mut Sweep) {
     sweep.die_at(&story, &mut known, |_| true, |_, left| proven(&left));
 }
 
-/// The large story is what it says: every kind of node runs, and each ends as it is meant to.
+/// Proves that the large story has every kind of node, and that each ends as intended.
 fn is_everything(story: &Story, left: &Left) {
     let mut words = BTreeSet::new();
     let mut bodies: Vec<&Node> = story.spec.body.iter().collect();
@@ -284,7 +282,7 @@ fn is_everything(story: &Story, left: &Left) {
     assert_eq!(left.begun.keys().filter(|name| name.ends_with("land")).count(), 4);
 }
 
-/// Runs the parts of a sweep side by side to their end, and says how much it was.
+/// Runs the parts of a sweep in parallel to their end, and returns the number of crash points.
 fn run(what: &str, parts: &[fn(&mut Sweep)]) -> u64 {
     let folder = folder();
     let (tell, told) = channel();
@@ -317,7 +315,7 @@ fn start(part: fn(&mut Sweep), at: Whereabouts, tell: Sender<Report>, folder: Pa
         let swept = catch_unwind(AssertUnwindSafe(|| part(&mut sweep)));
         let (stories, points) = (sweep.stories, sweep.points);
         let report = swept.map_or_else(Report::Failed, |()| Report::Over(Count { stories, points }));
-        // Nobody listens any more when another part has failed.
+        // Nobody listens any more if another part has failed.
         let _ = tell.send(report);
     });
 }

@@ -1,4 +1,4 @@
-//! The world outside: what was really begun, and how often. It outlives every executor.
+//! The world outside: everything that was really started, and how often. It outlives every executor.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,30 +8,30 @@ use windlass_forms::tasks::claimed;
 
 use super::story::Story;
 
-/// What was begun.
+/// The world outside of an executor.
 #[derive(Debug, Clone, Default)]
 pub(super) struct World {
     begun: BTreeMap<String, Begun>,
-    /// Files of tasks.
+    /// The task files.
     tasks: BTreeMap<String, Vec<Task>>,
 }
 
-/// Something that was begun.
+/// Something that was started.
 #[derive(Debug, Clone, PartialEq)]
 struct Begun {
     times: u32,
-    /// What it was told, so that a second life begins the same and nothing else.
+    /// Its input, to prove that a second life starts the same and nothing else.
     what: String,
-    /// It may be begun again when nobody knows whether it was.
+    /// True if it may start again when its outcome is unknown.
     may_repeat: bool,
 }
 
-/// What somebody who wants to begin something finds.
+/// The answer to an attempt to start something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
-    /// Nothing: it is begun now.
+    /// It starts now.
     Nothing,
-    /// It was begun before.
+    /// It was started before.
     It,
 }
 
@@ -41,12 +41,12 @@ pub(super) fn name(run: &RunId, id: &EffectId) -> String {
 }
 
 impl World {
-    /// As it is before a story.
+    /// Returns the world before a story.
     pub(super) fn of(story: &Story) -> World {
         World { tasks: story.tasks.clone(), ..World::default() }
     }
 
-    /// Begins something, unless it was begun before.
+    /// Starts something, unless it was started before.
     pub(super) fn begin(&mut self, name: String, what: impl Into<String>) -> Found {
         if self.begun.contains_key(&name) {
             return Found::It;
@@ -55,7 +55,7 @@ impl World {
         Found::Nothing
     }
 
-    /// Begins something that may be begun again.
+    /// Starts something that may start again.
     pub(super) fn begin_again(&mut self, name: String, what: impl Into<String>) {
         let new = || Begun { times: 0, what: what.into(), may_repeat: true };
         self.begun.entry(name).or_insert_with(new).times += 1;
@@ -65,7 +65,8 @@ impl World {
         self.begun.contains_key(name)
     }
 
-    /// Everything that was begun and what it was told; each of it once, but for what may repeat.
+    /// Returns everything that was started, with its input. Fails if something was started twice that may not
+    /// be.
     pub(super) fn once(&self) -> BTreeMap<String, String> {
         let twice: BTreeSet<&String> = self
             .begun
@@ -77,13 +78,14 @@ impl World {
         self.begun.iter().map(|(name, begun)| (name.clone(), begun.what.clone())).collect()
     }
 
-    /// How far the tasks are.
+    /// Returns the status of every task.
     pub(super) fn statuses(&self) -> BTreeMap<String, Vec<(TaskId, TaskStatus)>> {
         let of = |tasks: &Vec<Task>| tasks.iter().map(|task| (task.id.clone(), task.status)).collect();
         self.tasks.iter().map(|(file, tasks)| (file.clone(), of(tasks))).collect()
     }
 
-    /// Chooses the next task of a file and marks it as begun. What nobody is at goes back first.
+    /// Chooses the next task of a file and marks it as in progress. Tasks that nobody works on become pending
+    /// first.
     pub(super) fn claim(&mut self, file: &str, busy: &[TaskId], attempts: &Attempts) -> Claim {
         let list = self.tasks.get_mut(file).expect("a file of tasks");
         tasks::recover(list, |id| busy.contains(id));
@@ -97,7 +99,7 @@ impl World {
         Claim::Task { id, task: told }
     }
 
-    /// Says in the file how a task went.
+    /// Writes the outcome of a task into the file.
     pub(super) fn settle(
         &mut self,
         file: &str,
@@ -113,7 +115,7 @@ impl World {
         (status, why.map(str::to_owned))
     }
 
-    /// Puts a task back that nobody is at any more.
+    /// Marks a task that nobody works on any more as pending.
     pub(super) fn release(&mut self, file: &str, task: &TaskId) -> TaskStatus {
         let list = self.tasks.get_mut(file).expect("a file of tasks");
         let task = list.iter_mut().find(|other| other.id == *task).expect("a task of the file");

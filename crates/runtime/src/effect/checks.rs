@@ -1,7 +1,6 @@
-//! Runs the checks of a turn, one after the other, each under a host of its own.
+//! Runs checks one after the other, each under its own host.
 //!
-//! A check whose outcome is known from before a crash is not run again; one that was cut off
-//! always is.
+//! A check whose outcome is known from before a crash does not run again; an interrupted check always does.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
@@ -18,12 +17,12 @@ use super::{RunContext, StartFailure};
 use crate::error::RunError;
 use crate::supervise::blocking;
 
-/// How much of a check's output goes into the next prompt.
+/// The number of bytes of a check's output that go into the next prompt.
 const OUTPUT_TAIL: u64 = 6_000;
-/// How often a check that was cut off is begun anew.
+/// The maximum number of starts of an interrupted check.
 const TRIES: u32 = 5;
 
-/// Runs all checks and reports their results.
+/// Runs the checks and reports their results.
 pub(super) async fn perform(
     context: Arc<RunContext>,
     effect: EffectId,
@@ -35,7 +34,7 @@ pub(super) async fn perform(
     let is_all = checks.len() == context.spec.checks.len();
     let commit = if is_all { commit_to_be_checked(&context, &effect, &workspace).await } else { None };
     let (name, folder) = (effect.to_string(), PathBuf::from(&workspace));
-    // What cannot be noted is not known to be the checks' own, and is kept as somebody's work.
+    // If this fails, files that the checks write count as somebody's work and are kept.
     drop(blocking(move || git::checks_begin(&folder, &name)).await);
     let ended = run_all(&context, &effect, &checks, &workspace).await;
     let folder = PathBuf::from(&workspace);
@@ -51,8 +50,8 @@ pub(super) async fn perform(
     }
 }
 
-/// The commit that checks in a worktree are about to say something of. Nothing where some may have
-/// run before a crash: they may have been about another one.
+/// Returns the commit that the checks are about to test. Returns nothing if some checks may have run before a
+/// crash, because they may have tested another commit.
 async fn commit_to_be_checked(context: &RunContext, effect: &EffectId, workspace: &str) -> Option<String> {
     if workspace == context.spec.workspace || context.child_dir(effect).exists() {
         return None;
@@ -61,14 +60,14 @@ async fn commit_to_be_checked(context: &RunContext, effect: &EffectId, workspace
     blocking(move || commit_alone(&folder)).await
 }
 
-/// The commit a folder is at, if it holds nothing else.
+/// Returns the commit of a folder without uncommitted changes.
 fn commit_alone(folder: &Path) -> Option<String> {
     git::changes(folder).ok().filter(Vec::is_empty)?;
     git::head(folder).ok().flatten()
 }
 
-/// Whether all checks were green here on the very commit that the worktree is at. What is
-/// forgotten in a crash is only checked once more.
+/// Decides whether all checks passed on the commit that the worktree is at. A crash loses this knowledge, and
+/// the checks run once more.
 pub(super) fn are_known_to_be_green(context: &RunContext, workspace: &str) -> bool {
     let known = context.green.lock().unwrap_or_else(PoisonError::into_inner).get(workspace).cloned();
     let folder = Path::new(workspace);
@@ -77,7 +76,7 @@ pub(super) fn are_known_to_be_green(context: &RunContext, workspace: &str) -> bo
         && git::work(folder).is_ok_and(|files| files.is_empty())
 }
 
-/// Runs these checks in a folder, one after the other.
+/// Runs checks in a folder, one after the other.
 pub(super) async fn run_all(
     context: &RunContext,
     effect: &EffectId,

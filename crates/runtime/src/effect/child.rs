@@ -1,7 +1,6 @@
-//! A command line under a host of its own: started, or found again after a crash, and waited for.
+//! Starts a command line under its own host, or finds it again after a crash, and waits for its end.
 //!
-//! What its end means, and whether one that was cut off is begun anew, is decided by whoever
-//! wanted it.
+//! The caller decides what the end means and whether an interrupted command starts again.
 
 use std::path::{Path, PathBuf};
 
@@ -19,53 +18,46 @@ use super::gate::Gate;
 use super::{RunContext, StartFailure};
 use crate::supervise::blocking;
 
-/// What a command line may print before it is taken for one that never ends.
+/// The maximum output of a command line; beyond it, the host ends the command.
 const OUTPUT_MAX_MB: u64 = 64;
 
-/// What starts hosts, and sees how their children end.
+/// Starts hosts for a node and watches how their children end.
 pub(super) struct HostStarter<'a> {
-    /// The binary.
     pub(super) exe: &'a Path,
-    /// Notices the end.
     pub(super) watcher: &'a Watcher,
-    /// What hosts are told of crash tests.
+    /// The variables that crash tests pass to hosts.
     pub(super) env: Vec<(String, String)>,
-    /// The node they are for.
     pub(super) node: NodeId,
-    /// Whether they may still be started.
     pub(super) gate: &'a Gate,
 }
 
 impl HostStarter<'_> {
-    /// Those of a node.
+    /// Returns the starter for a node.
     pub(super) fn of<'g>(context: &'g RunContext, node: &NodeId) -> HostStarter<'g> {
         let (exe, watcher, gate) = (&context.exe, &context.watcher, &context.gate);
         HostStarter { exe, watcher, env: context.home.crash_env(), node: node.clone(), gate }
     }
 }
 
-/// What became of a child.
+/// The end of a child.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ChildEnd {
-    /// It ended, and nothing is left of it.
+    /// It ended, and none of its processes is left.
     Exited(ExitFile),
-    /// Its host died. It may have done something, and nothing of it is left.
+    /// Its host died. The child may have done something, and none of its processes is left.
     Lost,
-    /// Its host died before it began: nothing was done.
+    /// Its host died before the child started: nothing was done.
     NotStarted,
 }
 
-/// How standard error is kept.
+/// The destination of standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Errors {
-    /// Among standard output.
     Merged,
-    /// In a file of its own.
     Apart,
 }
 
-/// A command line of the workflow's author or the settings, in the plain environment of a run.
-/// Its cookie is that of its folder.
+/// Describes a command line in the plain environment of a run. Its cookie is that of its folder.
 pub(super) fn launch(
     context: &RunContext,
     dir: &Path,
@@ -87,7 +79,7 @@ pub(super) fn launch(
     }
 }
 
-/// Starts the child of a folder, or takes up the one that is there, and waits for its end.
+/// Starts the child of a folder, or adopts the one that runs there, and waits for its end.
 pub(super) async fn see_through(
     hosts: &HostStarter<'_>,
     dir: &Path,
@@ -99,7 +91,7 @@ pub(super) async fn see_through(
             let started = hosts.gate.start(&hosts.node, dir, start);
             match started.map_err(|error| StartFailure::of(&error, dir, hosts.exe))? {
                 Some(host) => Some(host),
-                // Nobody waits for what it would have done.
+                // The node is being cleaned up, so no one waits for this child.
                 None => std::future::pending().await,
             }
         }
@@ -114,8 +106,8 @@ pub(super) async fn see_through(
         }
     }
     match child_state(dir) {
-        // The watcher is gone, and so is this process in a moment: the child goes on without it,
-        // for whoever resumes the run.
+        // The watcher is gone, so this process is about to end. The child keeps running until the run is
+        // resumed.
         ChildState::Running { .. } => std::future::pending().await,
         state => Ok(end(dir, launch, state).await),
     }
@@ -135,12 +127,12 @@ async fn end(dir: &Path, launch: &Launch, state: ChildState) -> ChildEnd {
     ChildEnd::Lost
 }
 
-/// Ends whoever is left of a child whose host died, and takes away what they left half done: the exit
-/// file of the host, and locks of git's that nobody holds. Gives the locks that are still there.
+/// Ends the remaining processes of a child whose host died. Removes what they left unfinished: the host's
+/// exit file and unowned git locks. Returns the locks that remain.
 pub(super) async fn put_away_lost(dir: &Path, cookie: String, workspace: &str) -> Vec<PathBuf> {
     let (dir, workspace) = (dir.to_owned(), PathBuf::from(workspace));
     let put_away = move || {
-        // It waits for the last of them.
+        // This waits for the last process.
         sweep_group(&dir, &cookie);
         sweep_cookie(&cookie, Terminate::WithGrace);
         end_all_adopted();
@@ -150,30 +142,30 @@ pub(super) async fn put_away_lost(dir: &Path, cookie: String, workspace: &str) -
     blocking(put_away).await
 }
 
-/// Takes away the locks of git's that a child left which was killed. Gives those that are still there.
+/// Removes the git locks that a killed child left. Returns the locks that remain.
 pub(super) async fn put_away_locks(dir: &Path, workspace: &str) -> Vec<PathBuf> {
     let (dir, workspace) = (dir.to_owned(), PathBuf::from(workspace));
     blocking(move || clear_locks(&dir, &workspace)).await
 }
 
-/// Only what was made since the child was started can be its own.
+/// Only a lock made since the child started can be the child's.
 fn clear_locks(dir: &Path, workspace: &Path) -> Vec<PathBuf> {
     let started = std::fs::metadata(dir.join(names::STARTED)).and_then(|meta| meta.modified());
     let Ok(started) = started else { return Vec::new() };
     git::clear_dead_locks(workspace, started).unwrap_or_default()
 }
 
-/// The launch file held the environment, and with it perhaps keys.
+/// Removes the launch file, which contains the environment and may contain keys.
 fn forget_secrets(dir: &Path) {
     let _ = std::fs::remove_file(dir.join(names::LAUNCH));
 }
 
-/// Whether it ended by itself, and well.
+/// Decides whether the child ended by itself with exit code 0.
 pub(super) fn has_passed(exit: &ExitFile) -> bool {
     exit.code == Some(0) && exit.ended_by.is_none() && !exit.too_much_output
 }
 
-/// How it ended, in words.
+/// Describes how the child ended.
 pub(super) fn how(exit: &ExitFile) -> String {
     if exit.too_much_output {
         return format!("printed more than {OUTPUT_MAX_MB} MB and was ended");

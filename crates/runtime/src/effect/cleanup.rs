@@ -1,5 +1,5 @@
-//! Puts everything of a node away: no child, no run it started, no armed state, the tracker
-//! inactive.
+//! Cleans up a node: ends its children and its sub-run, removes the plugin's state file, and marks the
+//! tracker inactive.
 
 use std::path::Path;
 use std::sync::{Arc, PoisonError};
@@ -15,18 +15,18 @@ use super::child::put_away_lost;
 use super::{RunContext, SessionSite, loop_file, prepare};
 use crate::supervise::blocking;
 
-/// How often a host that was asked to end is looked at.
+/// The interval at which a host that was asked to end is checked.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// How long the reader of an ended turn may take for the rest of its stream.
+/// The time limit for the reader of an ended turn to read the rest of its stream.
 const READER_MAX: Duration = Duration::from_secs(10);
 
-/// A run that a node started, and why it is ended.
+/// A sub-run to end, with the reason.
 pub(super) struct ChildRunToEnd {
     run: RunId,
     why: String,
 }
 
-/// The run that a node started.
+/// Returns the sub-run that a node started.
 pub(super) fn child(state: &RunState, node: &NodeId) -> Option<ChildRunToEnd> {
     let mut actives = Vec::new();
     state.root.actives(&mut actives);
@@ -41,7 +41,7 @@ pub(super) fn child(state: &RunState, node: &NodeId) -> Option<ChildRunToEnd> {
     Some(ChildRunToEnd { run: run.clone(), why })
 }
 
-/// Asks it to end, whoever owns it; whether there is one that ends.
+/// Asks the sub-run to end, in this process or another. Returns false if there is nothing to end.
 async fn end_child(context: &RunContext, child: &ChildRunToEnd, effect: &EffectId) -> bool {
     let inlet = context.children.lock().unwrap_or_else(PoisonError::into_inner).get(&effect.node).cloned();
     if let Some(inlet) = inlet {
@@ -52,15 +52,15 @@ async fn end_child(context: &RunContext, child: &ChildRunToEnd, effect: &EffectI
         Ok(view) if !view.state.is_done() => {
             let (handle, run, effect, why) =
                 (context.handle.clone(), child.run.clone(), effect.clone(), child.why.clone());
-            // Whoever owns it may take a while to answer.
+            // Another owner may take a while to answer.
             blocking(move || handle.end_with_outer(&run, &effect, &why)).await.is_ok()
         }
-        // It was never begun, or is over.
+        // The sub-run never started or is over.
         _ => false,
     }
 }
 
-/// Ends what is left and marks the tracker.
+/// Ends everything that is left of a node and marks the tracker.
 pub(super) async fn perform(
     context: Arc<RunContext>,
     site: Option<SessionSite>,
@@ -82,7 +82,7 @@ pub(super) async fn perform(
     }
     let reader = context.readers.lock().unwrap_or_else(PoisonError::into_inner).remove(node);
     match reader {
-        // A run takes as long as it needs to put its own things away.
+        // A sub-run may take as long as it needs for its own cleanup.
         Some(reader) if has_child => drop(reader.await),
         Some(reader) => drop(tokio::time::timeout(READER_MAX, reader).await),
         None => {}
@@ -97,7 +97,7 @@ pub(super) async fn perform(
     context.report(Event::CleanedUp { effect }).await;
 }
 
-/// Waits for a run that was asked to end. Who saw it to its end is gone where it broke.
+/// Waits for a sub-run that was asked to end. Needed because the reader is gone if it failed.
 async fn wait_for_run(context: &RunContext, run: &RunId) {
     let is_under_way = || {
         let lives = context.handle.owner(run).is_some();
@@ -108,8 +108,8 @@ async fn wait_for_run(context: &RunContext, run: &RunId) {
     }
 }
 
-/// Waits for the host; a host that died is swept after. One that had only just been started could
-/// not be asked to end, and is asked as soon as it can be found.
+/// Waits for a host to end, and ends the processes of one that died. A host that was just started cannot be
+/// asked to end yet, so it is asked as soon as it is found.
 async fn wait_for_end(context: &RunContext, site: Option<&SessionSite>, dir: &Path, mut is_asked: bool) {
     loop {
         is_asked = is_asked || terminate_host(dir, Terminate::WithGrace);

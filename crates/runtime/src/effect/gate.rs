@@ -1,7 +1,7 @@
-//! Nothing begins for a node that is put away, and no host that was started is overlooked.
+//! Prevents starts for a node that is being cleaned up, and remembers hosts that were just started.
 //!
-//! A host is known by what it writes into its folder, and it has written nothing yet when it was
-//! only just started. Whoever puts a node away right then would find nothing to end.
+//! A host is found by the files in its folder. A host that was just started has written none yet, so a
+//! cleanup at that moment would miss it.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use windlass_core::id::NodeId;
 use windlass_peers::process::HostStart;
 
-/// What a run has started, and for whom it starts nothing more.
+/// The hosts that a run has started, and the nodes for which it starts no more.
 #[derive(Debug, Default)]
 pub(crate) struct Gate(Mutex<StartedSessions>);
 
@@ -21,14 +21,14 @@ struct StartedSessions {
 }
 
 impl Gate {
-    /// Starts a host, unless its node is put away.
+    /// Starts a host, unless its node is being cleaned up.
     pub(super) fn start<E>(
         &self,
         node: &NodeId,
         dir: &Path,
         start: impl FnOnce() -> Result<HostStart, E>,
     ) -> Result<Option<HostStart>, E> {
-        // Held until it is started: who puts the node away finds it here, or comes first.
+        // Locked until the host is started, so that a cleanup either finds the host here or comes first.
         let mut known = self.known();
         if known.put_away.contains(node) {
             return Ok(None);
@@ -39,12 +39,12 @@ impl Gate {
         Ok(Some(host))
     }
 
-    /// From here on nothing begins for a node.
+    /// Prevents all further starts for a node.
     pub(super) fn clear(&self, node: &NodeId) {
         self.known().put_away.insert(node.clone());
     }
 
-    /// Whether a host was started in a folder and has not ended.
+    /// Decides whether a host was started in a folder and has not ended.
     pub(super) fn has_host(&self, dir: &Path) -> bool {
         self.known().hosts.get(dir).is_some_and(|host| !host.is_gone())
     }

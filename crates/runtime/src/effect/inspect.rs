@@ -1,4 +1,4 @@
-//! Looks at tracker and repository after a turn. What it means is the engine's to say.
+//! Reads tracker and repository after a turn. The engine decides what they mean.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use windlass_peers::{files, git};
 use super::SessionSite;
 use super::prepare::TRACKER_MAX;
 
-/// Looks, and says what was seen.
+/// Reads tracker, last message and repository, and returns what they contain.
 pub(super) fn inspect(site: &SessionSite, effect: EffectId, last_message: Option<&str>) -> Event {
     let rules = site.node.rules();
     let message = last_message.unwrap_or_default();
@@ -30,8 +30,8 @@ pub(super) fn inspect(site: &SessionSite, effect: EffectId, last_message: Option
     }
 }
 
-/// Reads the agent's last message: whether it holds the signal, and what the tracker says once a blocked
-/// marker in the message counts too.
+/// Reads the agent's last message. Returns whether it contains the signal, and the tracker's state with a
+/// blocked marker of the message added.
 fn read_message(rules: &LoopRules, tracker: TrackerSight, message: &str) -> (TrackerSight, bool) {
     let blocked = rules.blocked_marker.as_deref().unwrap_or(Markers::DEFAULT_BLOCKED);
     let signalled = rules.signal.as_deref().is_some_and(|signal| is_signalled(message, signal));
@@ -63,7 +63,7 @@ fn read_tracker(rules: &LoopRules) -> TrackerSight {
     TrackerSight::Read { complete: scan.complete, blocked: scan.blocked }
 }
 
-/// A digest of everything that counts as progress: the tracker's body and the repository.
+/// Returns a digest of everything that counts as progress: the tracker's body and the repository.
 pub(super) fn fingerprint(site: &SessionSite) -> String {
     let path = site.node.rules().and_then(|rules| rules.tracker_path.as_deref());
     let text =

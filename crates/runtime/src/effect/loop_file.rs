@@ -1,8 +1,8 @@
-//! The state file of plugins that loop, `.claude/ralph-loop.local.md`: written before each session that
-//! such a plugin is to loop, and in the way of no other.
+//! Manages `.claude/ralph-loop.local.md`, the state file of plugins that loop. Windlass writes it before each
+//! session that such a plugin is to loop, and keeps it away from all other sessions.
 //!
-//! A file that is there before is nobody's to lose. What a dead run left is removed; anything else is
-//! moved aside, and a person is told where.
+//! No file found there is ever lost. Windlass removes a file that a dead run left, moves any other file
+//! aside, and tells the user where.
 
 use std::path::{Path, PathBuf};
 
@@ -15,11 +15,11 @@ use windlass_peers::files::{self, FileError, FileMode, checkout};
 
 use super::{RunContext, SessionSite};
 
-/// Where it lies in the folder of a session.
+/// The path of the state file in the folder of a session.
 const STATE: &str = ".claude/ralph-loop.local.md";
-/// Stands in the run's folder when the folder of the state file was not there before.
+/// A marker file in the run's folder: Windlass created the folder of the state file.
 const FOLDER_MADE: &str = "claude-folder-made";
-/// No state file is larger; a larger one is somebody else's.
+/// The maximum size of a state file. A larger file belongs to somebody else.
 const LARGEST: u64 = 8 * 1024 * 1024;
 
 fn place(site: &SessionSite) -> PathBuf {
@@ -30,7 +30,7 @@ fn is_looped(site: &SessionSite) -> bool {
     site.node.rules().is_some_and(|rules| rules.mode == LoopMode::Plugin)
 }
 
-/// Takes a file out of the way on which a plugin would loop the node's sessions, before they begin.
+/// Removes or moves aside a file on which a plugin would loop the node's sessions, before they start.
 pub(super) fn clear(
     context: &RunContext,
     site: &SessionSite,
@@ -44,7 +44,7 @@ pub(super) fn clear(
     if std::fs::symlink_metadata(&path).is_err() {
         return Ok(());
     }
-    // What lies outside is nobody's to move, and yet a plugin would find it.
+    // A file outside the workspace must not be moved, yet a plugin would find it: this is an error.
     files::inside(Path::new(&site.workspace), Path::new(STATE))?;
     if let Some(run) = left_by(context, &path) {
         remove(&path)?;
@@ -61,13 +61,14 @@ pub(super) fn clear(
     Ok(())
 }
 
-/// The name a file gets that is moved aside. It stays one that people keep out of git.
+/// Returns the new name of a file that is moved aside. It still matches the pattern that people keep out of
+/// git.
 fn aside(context: &RunContext, nth: u32) -> String {
     let more = if nth == 0 { String::new() } else { format!("-{nth}") };
     format!("ralph-loop.before-{}{more}.local.md", context.run)
 }
 
-/// The run that left the file: the last one that looped here.
+/// Returns the run that left the file: the last one that looped here.
 fn left_by(context: &RunContext, path: &Path) -> Option<windlass_core::id::RunId> {
     let text = read(path)?;
     let run = context.handle.last_loop_in(&context.spec, &context.run)?;
@@ -88,7 +89,7 @@ fn remove(path: &Path) -> Result<(), FileError> {
     }
 }
 
-/// Writes it for a session that is about to start, from the turn that begins with it.
+/// Writes the file for a session that is about to start.
 pub(super) fn arm(
     context: &RunContext,
     site: &SessionSite,
@@ -99,12 +100,12 @@ pub(super) fn arm(
     let path = place(site);
     if let Some(dir) = path.parent() {
         if !dir.exists() {
-            // Noted before it is made: after a crash it is still known whose it is.
+            // Recorded before the folder is made, so that a crash between the two loses nothing.
             files::create_new(&context.dir.join(FOLDER_MADE), b"", FileMode::Private)?;
         }
         files::make_dirs_inside(Path::new(&site.workspace), dir)?;
     }
-    // What each turn of it is told is what the first was.
+    // The plugin repeats this prompt in every turn.
     let prompt = prompt::opening(rules, 1, None);
     let state = loop_state::LoopState {
         active: true,
@@ -118,8 +119,8 @@ pub(super) fn arm(
     checkout::write(&path, loop_state::render(&state).as_bytes(), FileMode::Shared)
 }
 
-/// Removes the state file, so that no later session loops on it, and its folder when that was
-/// made for it. Where another run has the loop of the folder by now, only a file of this one.
+/// Removes the state file, so that no later session loops on it, and the folder if Windlass made it. If
+/// another run has the right to loop in the folder by now, removes only a file of this run.
 pub(super) fn disarm(context: &RunContext, site: &SessionSite) {
     if !is_looped(site) {
         return;
@@ -135,7 +136,7 @@ pub(super) fn disarm(context: &RunContext, site: &SessionSite) {
     if let Some(dir) = path.parent()
         && context.dir.join(FOLDER_MADE).exists()
     {
-        // Refused unless it is empty: what others put there stays.
+        // Fails unless the folder is empty, so files of others stay.
         let _ = std::fs::remove_dir(dir);
     }
 }

@@ -1,5 +1,5 @@
-//! Performs effects. Each kind has a file; each can be asked for twice, because a crash may lie
-//! between an effect and the record of its outcome.
+//! Performs effects, one kind per file. Every effect can be asked for twice, because a crash may come between
+//! an effect and the record of its outcome.
 
 mod checks;
 mod child;
@@ -49,17 +49,17 @@ use crate::supervise::{self, blocking};
 use crate::tasks::vouched::VouchedTasks;
 use crate::tasks::{TaskFileClaim, TaskFilePath, TasksError};
 
-/// What is said of a task that is put back.
-const RELEASED: &str = "the work on it was ended before it was done";
+/// The reason given for a task that a run releases unfinished.
+const RELEASED: &str = "the work on it ended before it was done";
 
-/// What the owner of a run is told: what happened, or why nothing can.
+/// A message to the owner of a run: an event, or an error that stops it.
 pub(crate) type Fact = Result<Event, RunError>;
 
-/// Why a child was not started.
+/// The reason why a child was not started.
 pub(crate) enum StartFailure {
-    /// For want of room.
+    /// Memory, disk or process slots ran out; a later attempt may succeed.
     NoRoom(RunError),
-    /// For a reason that stays.
+    /// A lasting failure.
     Failed(String),
 }
 
@@ -68,7 +68,8 @@ impl StartFailure {
         if let Some(error) = want_of_room(error, dir) {
             return StartFailure::NoRoom(error);
         }
-        // The copy of this binary is in the state folder, and nothing else removes it.
+        // The state folder contains the copy of this binary that hosts run. Only deleting that folder removes
+        // it.
         let gone = error.downcast_ref::<SpawnError>().filter(|_| !exe.exists()).and_then(|_| state_of(exe));
         StartFailure::Failed(
             gone.map_or_else(|| chain(error), |state| RunError::StateGone(state).to_string()),
@@ -76,22 +77,22 @@ impl StartFailure {
     }
 }
 
-/// The state folder, by the binary in it: `STATE/bin/BUILD/windlass`.
+/// Returns the state folder from the path of the binary in it, `STATE/bin/BUILD/windlass`.
 fn state_of(exe: &Path) -> Option<PathBuf> {
     let bin = exe.ancestors().nth(2).filter(|bin| bin.ends_with("bin"))?;
     bin.parent().map(Path::to_owned)
 }
 
-/// What the effects of one run stand on.
+/// Everything that the effects of one run need.
 pub(crate) struct RunContext {
     pub(crate) home: Arc<Home>,
     pub(crate) run: RunId,
-    /// The run's folder: one folder a child in it.
+    /// The run's folder, with one folder per child in it.
     pub(crate) dir: PathBuf,
     pub(crate) spec: Spec,
-    /// When the run began.
+    /// The start of the run, in milliseconds since the Unix epoch.
     pub(crate) started_ms: i64,
-    /// The binary for hosts and hooks.
+    /// The binary that hosts and hooks run.
     pub(crate) exe: PathBuf,
     pub(crate) socket: PathBuf,
     pub(crate) watcher: Arc<Watcher>,
@@ -99,38 +100,34 @@ pub(crate) struct RunContext {
     pub(crate) feed: Feed,
     pub(crate) crash: CrashCounter,
     pub(crate) tasks: Mutex<Vec<AbortHandle>>,
-    /// For the runs that this one starts.
+    /// Starts and adopts sub-runs.
     pub(crate) handle: Handle,
-    /// The tasks that read a turn under way, or see a run to its end: a node is not over before
-    /// they have spoken.
+    /// The tasks that follow a turn or a sub-run, by node. A node is not over before its reader has reported.
     pub(crate) readers: Mutex<HashMap<NodeId, JoinHandle<()>>>,
-    /// What may begin, and what has only just begun.
     pub(crate) gate: Gate,
-    /// Where the runs are told things that nodes have started.
+    /// Channels to the sub-runs that nodes have started.
     pub(crate) children: Mutex<HashMap<NodeId, mpsc::Sender<Fact>>>,
-    /// The commit of each worktree on which all checks were green.
+    /// The commit of each worktree on which all checks passed.
     pub(crate) green: Mutex<HashMap<String, String>>,
-    /// The files of tasks that this run works on, and no other.
+    /// The task files that this run has claimed.
     pub(crate) task_claims: Mutex<Vec<TaskFileClaim>>,
-    /// The right to the loop of a plugin in its folder.
+    /// The exclusive right to run a plugin's loop in the workspace.
     pub(crate) folder: Mutex<Option<NamedLock>>,
-    /// The effects that a former owner began and whose folder is gone.
+    /// The effects that a former owner started and whose folder is gone.
     pub(crate) orphaned: Mutex<HashSet<EffectId>>,
 }
 
-/// A node with an agent, as its effects find it.
+/// A node with an agent, as its effects see it.
 pub(crate) struct SessionSite {
-    /// The node, with its texts in it.
+    /// The node, with its texts filled in.
     pub(crate) node: SessionPrompt,
-    /// How its sessions are run.
     pub(crate) settings: SessionSettings,
-    /// Where it works.
     pub(crate) workspace: String,
-    /// The conversation, once there is one.
+    /// The conversation, once it exists.
     pub(crate) session: Option<SessionId>,
-    /// Nothing new may begin.
+    /// True if nothing new may start.
     pub(crate) is_ending: bool,
-    /// The turn under way whose host is known to have been started.
+    /// The current turn, if its host is known to have been started.
     pub(crate) begun: Option<EffectId>,
 }
 
@@ -148,16 +145,15 @@ impl SessionSite {
     }
 }
 
-/// How far an effect got at once.
+/// The progress of an effect when `perform` returns.
 pub(crate) enum Performed {
-    /// It was done.
     Done,
-    /// A task performs it and tells its outcome.
+    /// A task performs it and will report the outcome.
     UnderWay,
 }
 
 impl RunContext {
-    /// Performs an effect, or starts to.
+    /// Performs an effect, or starts a task that does.
     pub(crate) fn perform(self: &Arc<Self>, state: &RunState, planned: &Planned) -> Performed {
         let context = Arc::clone(self);
         let id = planned.id.clone();
@@ -175,7 +171,7 @@ impl RunContext {
                     terminate_host(&dir, Terminate::Now);
                 }
                 for child in self.children.lock().unwrap_or_else(PoisonError::into_inner).values() {
-                    // A second request, after the one that ended it.
+                    // The second request: the run is ending already, and now its children are killed.
                     let _ = child.try_send(Ok(Event::CancelAsked { inbox: None }));
                 }
                 return Performed::Done;
@@ -255,22 +251,22 @@ impl RunContext {
         Performed::UnderWay
     }
 
-    /// An effect of a session that is not under way: nobody could perform it, and nobody may wait for it.
+    /// Reports an effect of a session that is not in progress as broken, so that no one waits for it.
     fn without_site(self: &Arc<Self>, effect: EffectId) -> Performed {
         let context = Arc::clone(self);
-        let what = format!("no session of `{}` is under way", effect.node);
+        let what = format!("no session of `{}` is in progress", effect.node);
         drop(self.spawn(effect.clone(), async move {
             context.report(Event::EffectBroken { effect, what }).await;
         }));
         Performed::UnderWay
     }
 
-    /// Runs something that blocks in a task of its own, and reports the fact it gives.
+    /// Runs blocking work in its own task and reports the resulting event.
     fn block(self: &Arc<Self>, effect: EffectId, work: impl FnOnce(&RunContext) -> Event + Send + 'static) {
         self.attempt(effect, move |context| Ok(work(context)));
     }
 
-    /// The same for what may have to be left to whoever resumes the run.
+    /// Runs blocking work that can fail in a way that leaves the effect open until the run is resumed.
     fn attempt(self: &Arc<Self>, effect: EffectId, work: impl FnOnce(&RunContext) -> Fact + Send + 'static) {
         let context = Arc::clone(self);
         let attempt = async move {
@@ -283,21 +279,20 @@ impl RunContext {
         drop(self.spawn(effect, attempt));
     }
 
-    /// Remembers who reads what a node has started.
+    /// Remembers the task that follows what a node has started.
     fn reads(&self, node: NodeId, reader: JoinHandle<()>) {
         self.readers.lock().unwrap_or_else(PoisonError::into_inner).insert(node, reader);
     }
 
-    /// Tells the owner what came of an effect.
+    /// Reports the outcome of an effect to the owner.
     async fn report(&self, event: Event) {
         self.crash.point_in_effect();
         self.crash.point(|| self.kill_everything());
-        // An owner that is gone reads the outcome from the world when it comes back.
+        // An owner that is gone finds out the outcome itself when it comes back.
         let _ = self.outbox.send(Ok(event)).await;
     }
 
-    /// Tells the owner that an effect cannot be performed here and now. It stays open, for
-    /// whoever resumes the run.
+    /// Reports that an effect cannot be performed now. It stays open until the run is resumed.
     async fn give_up(&self, error: RunError) {
         let _ = self.outbox.send(Err(error)).await;
     }
@@ -315,12 +310,12 @@ impl RunContext {
         handle
     }
 
-    /// Where it is written down which words in a file of tasks are believed.
+    /// Returns the record of the task statuses that Windlass vouches for.
     fn vouched_tasks(&self) -> VouchedTasks<'_> {
         VouchedTasks { state: &self.home.state, run: &self.run }
     }
 
-    /// Keeps other runs away from a file of tasks.
+    /// Claims a task file, so that no other run works on it.
     fn claim_tasks(&self, place: &TaskFilePath) -> Result<(), TasksError> {
         let mut holds = self.task_claims.lock().unwrap_or_else(PoisonError::into_inner);
         if !holds.iter().any(|hold| hold.is_for(place)) {
@@ -329,12 +324,12 @@ impl RunContext {
         Ok(())
     }
 
-    /// Whether nobody else has a plugin's loop in the folder of this run.
+    /// Decides whether this run has the exclusive right to a plugin's loop in the workspace.
     fn has_the_folder(&self) -> bool {
         self.spec.parent.is_some() || self.folder.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// Lets others have the tasks, once no task loop is under way, and at the end the folder.
+    /// Releases the task files once no task loop is in progress, and the workspace once the run is done.
     pub(crate) fn release_tasks(&self, state: &RunState) {
         if state.is_done() {
             self.folder.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -350,24 +345,24 @@ impl RunContext {
         }
     }
 
-    /// Ends the tasks of a run whose owner ends; children go on under their hosts.
+    /// Ends the tasks of a run whose owner ends. Its children keep running under their hosts.
     pub(crate) fn stop_tasks(&self) {
         for task in self.tasks.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
             task.abort();
         }
     }
 
-    /// The folder of an effect's child.
+    /// Returns the folder of an effect's child.
     pub(crate) fn child_dir(&self, effect: &EffectId) -> PathBuf {
         self.dir.join(effect.to_string())
     }
 
-    /// The cookie by which an effect's processes are found.
+    /// Returns the cookie that marks an effect's processes.
     pub(crate) fn cookie(&self, name: &str) -> String {
         children::cookie(&self.run, name)
     }
 
-    /// Kills hosts and agents of this run, without any grace: for crash tests alone.
+    /// Kills hosts and agents of this run without any grace. For crash tests only.
     pub(crate) fn kill_everything(&self) {
         for dir in self.child_dirs(None) {
             windlass_peers::child::kill_host(&dir);
@@ -377,18 +372,18 @@ impl RunContext {
         }
     }
 
-    /// Every folder of a child; of one node, where one is named.
+    /// Returns the folders of all children, or of one node's children.
     pub(crate) fn child_dirs(&self, of: Option<&NodeId>) -> Vec<PathBuf> {
         children::dirs(&self.dir, of)
     }
 
-    /// A child's folder as a name below the run's folder.
+    /// Returns a child's folder as a name below the run's folder.
     pub(crate) fn child_name(&self, dir: &Path) -> Option<String> {
         children::name(&self.dir, dir)
     }
 
-    /// Ends what a former owner left running of an effect whose folder is gone: it would go on
-    /// beside what is begun anew.
+    /// Ends the processes of an effect that a former owner started and whose folder is gone: they would run
+    /// beside the new attempt.
     pub(crate) fn end_orphans(&self, planned: &Planned) {
         let dir = self.child_dir(&planned.id);
         let has_child = matches!(
@@ -408,13 +403,13 @@ impl RunContext {
         }
     }
 
-    /// Whether an effect was begun by a former owner, and its folder is gone.
+    /// Decides whether a former owner started an effect whose folder is gone.
     pub(crate) fn is_orphaned(&self, effect: &EffectId) -> bool {
         self.orphaned.lock().unwrap_or_else(PoisonError::into_inner).contains(effect)
     }
 }
 
-/// Whether a node is being ended.
+/// Decides whether a node is being ended.
 fn is_cut(state: &RunState, node: &NodeId) -> bool {
     let mut actives = Vec::new();
     state.root.actives(&mut actives);

@@ -1,5 +1,5 @@
-//! The tracker: made before the first turn, shown to people while it runs, put away at the end.
-//! What a plugin loops on is [`loop_file`].
+//! Makes the tracker before the first turn, shows counters in it during the loop, and marks it inactive at
+//! the end. [`loop_file`] manages the state file of plugins that loop.
 
 use std::path::Path;
 
@@ -16,10 +16,11 @@ use windlass_peers::process::run_short_for;
 
 use super::{RunContext, SessionSite, inspect, loop_file};
 
-/// The largest tracker that is read.
+/// The maximum size of a tracker.
 pub(crate) const TRACKER_MAX: u64 = 8 * 1024 * 1024;
 
-/// Makes what the loop needs. Never over an existing file: on a second try they are there.
+/// Makes everything that the loop needs. Never overwrites a file: a second attempt finds the files of the
+/// first.
 pub(super) fn prepare(
     context: &RunContext,
     site: &SessionSite,
@@ -41,7 +42,7 @@ pub(super) fn prepare(
     Event::Prepared { effect, end, base, odd }
 }
 
-/// What the entity of a node says to these arguments.
+/// Writes the texts of a node's entity for these arguments.
 fn texts(
     context: &RunContext,
     site: &SessionSite,
@@ -94,7 +95,7 @@ fn make_tracker(
     create_tracker(path, &text).map(drop)
 }
 
-/// Writes a new tracker. Its draft lies in the folder of all runs, which git ignores.
+/// Writes a new tracker. Its draft is in the folder of all runs, which git ignores.
 pub(crate) fn create_tracker(path: &Path, text: &str) -> Result<bool, FileError> {
     files::create_new_by(runs_folder(path), path, text.as_bytes(), FileMode::Shared)
 }
@@ -103,14 +104,14 @@ fn runs_folder(tracker: &Path) -> &Path {
     tracker.ancestors().nth(2).unwrap_or(tracker)
 }
 
-/// Keeps the runs of Windlass out of git by an ignore file of its own.
+/// Keeps Windlass's run folders out of git with their own ignore file.
 fn ignore_runs(site: &SessionSite) -> Result<(), FileError> {
     let ignore = Path::new(&site.workspace).join(".windlass/runs/.gitignore");
     checkout::create_new(&ignore, b"*\n", FileMode::Shared).map(|_| ())
 }
 
-/// Shows the counters in the tracker's frontmatter. Only for people: what decides is in the
-/// log, so a tracker that cannot be marked is left alone.
+/// Shows the counters in the tracker's frontmatter. They are only for people, because the log decides; so a
+/// tracker that cannot be written is left alone.
 pub(super) fn mark_tracker(site: &SessionSite, iteration: u32, active: bool) {
     let Some(path) = site.node.rules().and_then(|rules| rules.tracker_path.as_deref()) else { return };
     let path = Path::new(path);

@@ -1,4 +1,4 @@
-//! A run that another one starts: made once, seen to its end, and told of.
+//! Starts a sub-run once, follows it to its end and reports it.
 
 use std::pin::Pin;
 use std::sync::{Arc, PoisonError};
@@ -15,11 +15,11 @@ use crate::error::{RunError, chain};
 use crate::feed::FeedItem;
 use crate::handle::{ChildStart, OwnedRun};
 
-/// How often a run that another process owns is looked at.
+/// The interval at which a sub-run of another process is checked.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
-/// Starts the run or takes it over, at once; what is left to do is to see it to its end. The
-/// type is said outright, because a run may start a run.
+/// Starts the sub-run or takes it over at once, and returns a future that follows it to its end. The type is
+/// explicit because a run may start a run.
 pub(super) fn perform(
     context: Arc<RunContext>,
     effect: EffectId,
@@ -33,13 +33,13 @@ pub(super) fn perform(
                 Ok(ChildStart::Never) => return,
                 Ok(ChildStart::Running(running)) => match follow(&context, &effect, &run, *running).await {
                     Ok(end) => break end,
-                    // It is not over: whoever resumes this run resumes that one.
+                    // The sub-run is not over: resuming this run resumes it, too.
                     Err(error) => return context.give_up(error).await,
                 },
                 Ok(ChildStart::Over(state)) => break end_of(&state),
-                // Until it is over or its owner is gone: then it is ours.
+                // Another process owns the sub-run. Wait until it is over, or until that process is gone.
                 Ok(ChildStart::Elsewhere) => tokio::time::sleep(LOOK_EVERY).await,
-                // Nothing is known of how it ends: it is for the windlass that started both.
+                // The outcome is unknown: only the version of Windlass that started both runs can continue.
                 Err(error @ RunError::Diverged { .. }) => return context.give_up(error).await,
                 Err(error) => break failed(chain(&error)),
             }
@@ -50,7 +50,7 @@ pub(super) fn perform(
     })
 }
 
-/// Makes this process the owner where nobody else is; from then on the run can be told things.
+/// Makes this process the owner of the sub-run if it has none, and keeps a channel to it.
 fn adopt(
     context: &RunContext,
     effect: &EffectId,
@@ -65,7 +65,7 @@ fn adopt(
     Ok(adopted)
 }
 
-/// Shows what the run shows, and tells what it spends as it does.
+/// Shows the sub-run's feed and reports its spending as it grows.
 async fn follow(
     context: &RunContext,
     effect: &EffectId,

@@ -1,5 +1,5 @@
-//! One turn of an agent: started under a host, or found again after a crash, and read to the
-//! end of its stream.
+//! Runs one turn of an agent: starts it under a host, or finds it again after a crash, and reads its stream
+//! to the end.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -40,7 +40,7 @@ pub(super) async fn perform(
         if site.is_ending {
             return;
         }
-        // It began, and nobody can say what it did: it is not begun once more as if it never had.
+        // The turn started and its effects are unknown, so it must not start again as if it never had.
         if !dir.exists() && (site.begun.as_ref() == Some(&effect) || context.is_orphaned(&effect)) {
             let verdict = SessionVerdict::Interrupted { what: "its folder was deleted".to_owned() };
             return context.report(Event::SessionEnded { effect, end: ended(verdict) }).await;
@@ -55,7 +55,7 @@ pub(super) async fn perform(
         }
     }
     if host.is_none() && !gave_up(&dir).is_empty() {
-        // Its turn is repeated in any case: what it would still do, it would do twice.
+        // The turn is repeated in any case, so the old process must not finish it as well.
         terminate_host(&dir, Terminate::WithGrace);
     }
     let channel = Channel::of_lines(&**dialect, &context.watcher, &dir, host);
@@ -105,7 +105,6 @@ fn launch(
     context.gate.start(&effect.node, dir, start)
 }
 
-/// Follows the turn to its end.
 async fn follow(
     context: &RunContext,
     dialect: &dyn Dialect,
@@ -130,8 +129,8 @@ async fn show(context: &RunContext, effect: &EffectId, said: Vec<AgentEvent>) {
     }
 }
 
-/// Judges the whole turn. Where the host died, whoever is left is ended first, and then the
-/// rest of what they wrote is read.
+/// Judges the whole turn. If the host died, first ends the remaining processes, then reads the rest of their
+/// output.
 async fn finish(
     context: &RunContext,
     dialect: &dyn Dialect,
@@ -153,11 +152,11 @@ async fn finish(
     channel.sum_up(dialect, ProcessEnd::Lost)
 }
 
-/// Warns of locks that may be somebody's: the next commit there fails.
+/// Warns about git locks that may be somebody's: the next commit in the repository fails.
 fn tell_of_locks(context: &RunContext, effect: &EffectId, left: Vec<PathBuf>) {
     for lock in left {
         let text = format!(
-            "the agent was cut off, and git is locked by {}: perhaps you are at work there; if no git is, remove it",
+            "the agent was interrupted, and git is locked by {}; remove that file if no git process is running",
             lock.display()
         );
         let event = AgentEvent::Notice { about: "git".to_owned(), text };
@@ -165,7 +164,7 @@ fn tell_of_locks(context: &RunContext, effect: &EffectId, left: Vec<PathBuf>) {
     }
 }
 
-/// What held keys of the user's environment and settings is not kept once nobody needs it.
+/// Removes the files that contain keys from the user's environment and settings.
 fn forget_secrets(dir: &Path, dialect: &dyn Dialect) {
     for name in [names::LAUNCH].iter().chain(dialect.secret_files()) {
         let _ = std::fs::remove_file(dir.join(name));
@@ -176,7 +175,7 @@ fn failed(what: String) -> SessionEnd {
     ended(SessionVerdict::Failed { cause: SessionFailure::NotStarted, what })
 }
 
-/// A turn of which nothing was read.
+/// Builds the end of a turn of which nothing was read.
 fn ended(verdict: SessionVerdict) -> SessionEnd {
     SessionEnd {
         verdict,

@@ -1,8 +1,7 @@
 //! Runs a command line of the workflow's author under a host.
 //!
-//! One whose outcome is known from before a crash is not run again. One that was cut off is run
-//! again only where its author says that it may; otherwise nobody knows what it did, and that is
-//! its outcome.
+//! A command whose outcome is known from before a crash does not run again. An interrupted command runs again
+//! only if its author declares it idempotent; otherwise its outcome is unknown.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,19 +17,19 @@ use super::{RunContext, StartFailure};
 use crate::clock::now;
 use crate::error::RunError;
 
-/// How much of its output is kept.
+/// The number of bytes of output to keep.
 const OUTPUT_TAIL: u64 = 64 << 10;
-/// How often one that was cut off is begun anew.
+/// The maximum number of starts of an interrupted command.
 const TRIES: u32 = 5;
 
-/// Whether it may be run once more when nobody knows whether it was.
+/// Permission to run a command again when it may have run already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RerunPolicy {
     May,
     MustNot,
 }
 
-/// Runs it, or takes it up, and reports how it ended.
+/// Runs the command or adopts the running one, and reports how it ended.
 pub(super) async fn perform(
     context: Arc<RunContext>,
     effect: EffectId,
@@ -83,9 +82,9 @@ fn ended(dir: &Path, exit: &ExitFile) -> ShellEnd {
     let tail =
         |name: &str, max: u64| files::read_tail(&dir.join(name), max).trim_end_matches('\n').to_owned();
     let output = match passed {
-        // What others go on with: nothing but what was meant for them.
+        // Later nodes read this output, so it contains standard output alone.
         true => tail(names::STDOUT, OUTPUT_TAIL),
-        // What a person or an agent finds the mistake in.
+        // A person or an agent looks for the error here, so it contains both streams.
         false => {
             let both = [names::STDOUT, names::STDERR].map(|name| tail(name, OUTPUT_TAIL / 2));
             both.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")

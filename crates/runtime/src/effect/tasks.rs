@@ -1,10 +1,10 @@
-//! Takes a task from its file, and says there how it went.
+//! Takes a task from the task file, and writes its outcome there.
 //!
-//! The file is always that of the run's own workspace, whatever worktree a task is done in. It is
-//! read anew each time: people and agents edit it meanwhile, and what they wrote is never lost.
+//! The file is always that of the run's workspace, even if a task is done in a worktree. Windlass reads it
+//! anew each time and never loses what people and agents write meanwhile.
 //!
-//! Done twice, it comes to the same: a task that was taken by a run that died is held by nobody,
-//! is put back and taken again; how a task went can be written twice.
+//! Both steps can be repeated after a crash. A task that a dead run had taken counts as free again, and an
+//! outcome can be written twice.
 
 use std::path::Path;
 
@@ -26,77 +26,77 @@ use crate::tasks::superseded::is_overtaken;
 use crate::tasks::vouched::{self, UnvouchedStatuses, VouchedTasks};
 use crate::tasks::{LoadedTasks, TaskChange, TaskFilePath, TasksError, change, load, locate, locate_inside};
 
-/// So often a file is looked at again that somebody changed in between.
+/// The maximum number of reads when somebody keeps changing the file.
 const LOOKS: usize = 10;
-/// What is wrong with a file while a run works on it: one that is gone was there, and is not begun anew.
+/// Describes an error in the task file during a run. A missing file was there before, so the hint is to
+/// restore it.
 fn told_in_a_run(error: TasksError) -> String {
     let (TasksError::Missing { file } | TasksError::Gone { file }) = &error else { return error.told() };
     format!(
-        "{file} was removed while the run was going\n  hint: get it back before the next run, with `git checkout -- {file}` \
-         where it is committed; an empty one would begin a new list"
+        "{file} was removed during the run\n  hint: restore it before the next run; if it is committed, with \
+         `git checkout -- {file}`; an empty file would start a new list"
     )
 }
 
-/// What is said of a task that somebody took out of the file.
+/// The outcome of a task that somebody removed from the file.
 const REMOVED: &str = "the task was removed from the file meanwhile";
 
-/// What is said of a task that another run settled.
+/// The outcome of a task that another run settled.
 const OVERTAKEN: &str =
-    "another run worked on the file while this one was dead, and what it wrote of the task stands";
+    "another run worked on the task file while this run was stopped, and it has settled the task";
 
-/// What a status in the file means for a task that is being done, where it is not `in_progress`.
+/// The meaning of a status in the file, other than `in_progress`, for a task that this run works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StatusClaim {
-    /// A claim: the agent wrote it, or a person.
+    /// A claim by the agent or a person.
     Claim,
-    /// It stands: another run wrote it after this one died.
+    /// A fact: another run wrote it after this one died.
     Stands,
 }
 
 impl StatusClaim {
-    /// What it means in a round.
+    /// Decides which of the two a status means in a round.
     pub(super) fn in_round(dir: &Path, round: &NodeId) -> StatusClaim {
         if is_overtaken(dir, round) { StatusClaim::Stands } else { StatusClaim::Claim }
     }
 
-    /// How far a task is whatever this run has done for it.
+    /// Returns the status if it is final, no matter how this run's work went.
     fn decided(self, in_file: TaskStatus) -> Option<TaskStatus> {
         (self == StatusClaim::Stands && in_file != TaskStatus::InProgress).then_some(in_file)
     }
 }
 
-/// Which task is wanted.
+/// A request for the next task.
 #[derive(Debug, Clone)]
 pub(super) struct TaskQuery {
-    /// The file; the usual places where nothing is said.
+    /// The file. Without a path, the default locations are searched.
     pub(super) path: Option<String>,
-    /// Which of the ready tasks may be taken.
+    /// A filter for the ready tasks.
     pub(super) select: Option<Expression>,
-    /// What this run is at already.
+    /// The tasks that this run is working on.
     pub(super) busy: Vec<TaskId>,
-    /// How often each may be tried, and was.
+    /// The number of attempts allowed, and made for each task.
     pub(super) attempts: Attempts,
 }
 
-/// How the work on a task ended.
+/// The end of the work on a task.
 #[derive(Debug, Clone)]
 pub(super) struct TaskEnd {
-    /// The file; the usual places where nothing is said.
+    /// The file. Without a path, the default locations are searched.
     pub(super) path: Option<String>,
-    /// Which.
     pub(super) task: TaskId,
-    /// What was done for it succeeded, its checks too.
+    /// True if the work and its checks succeeded.
     pub(super) ok: bool,
-    /// The last words of the last agent that was asked how the task is, empty where it said nothing;
-    /// none where no agent was asked.
+    /// The last message of the agent that was asked for the task's status. Empty if it was silent; none if no
+    /// agent was asked.
     pub(super) said: Option<String>,
-    /// What was wrong, where something was.
+    /// The error, if there was one.
     pub(super) why: Option<String>,
-    /// What the file says counts as this.
+    /// The meaning of the status in the file.
     pub(super) file: StatusClaim,
 }
 
-/// Chooses the next task and marks it as begun.
+/// Chooses the next task and marks it as in progress.
 pub(super) fn claim(context: &RunContext, scope: Scope, effect: EffectId, query: TaskQuery) -> Event {
     let workspace = Path::new(&context.spec.workspace);
     let held = place(workspace, query.path.as_deref()).and_then(|place| context.claim_tasks(&place));
@@ -107,14 +107,14 @@ pub(super) fn claim(context: &RunContext, scope: Scope, effect: EffectId, query:
     Event::TaskClaimed { effect, claim, odd }
 }
 
-/// Says in the file how a task went.
+/// Writes the outcome of a task into the file.
 pub(super) fn settle(context: &RunContext, effect: EffectId, end: TaskEnd) -> Event {
     let (status, why, error) =
         write_end(context.vouched_tasks(), Path::new(&context.spec.workspace), end, now());
     Event::TaskSettled { effect, status, why, error }
 }
 
-/// Puts a task back in the file that was not done, and that nobody is at any more.
+/// Marks an unfinished task as pending again.
 pub(super) fn release(
     context: &RunContext,
     effect: EffectId,
@@ -132,8 +132,8 @@ pub(super) fn release(
     }
 }
 
-/// Why what was done for a task is not to be brought back, though it succeeded: it would not be
-/// passing by the words of its agent and by its file.
+/// Returns the reason not to land successful work: the agent's last message or the file says that the task is
+/// not passing.
 pub(super) fn withheld(book: VouchedTasks<'_>, workspace: &Path, end: &TaskEnd) -> Option<String> {
     let word = end.said.as_deref().and_then(claimed);
     let (in_file, by) = match place(workspace, end.path.as_deref()).and_then(|place| load(&place)) {
@@ -141,7 +141,7 @@ pub(super) fn withheld(book: VouchedTasks<'_>, workspace: &Path, end: &TaskEnd) 
             Some(task) => (task.status, by(book, &seen.place, &end.task, task.status)),
             None => return Some(REMOVED.to_owned()),
         },
-        // What the file would say is not known; that it cannot be read is said when it is written.
+        // The status in the file is unknown. The error appears when the outcome is written.
         Err(_) => (TaskStatus::InProgress, StatusWriter::Anybody),
     };
     if end.file.decided(in_file).is_some() {
@@ -149,17 +149,17 @@ pub(super) fn withheld(book: VouchedTasks<'_>, workspace: &Path, end: &TaskEnd) 
     }
     match core::settle(end.ok, end.said.is_some(), word, in_file, by) {
         (TaskStatus::Passing, _) => None,
-        (TaskStatus::Skipped, _) => Some("the task was given up meanwhile".to_owned()),
+        (TaskStatus::Skipped, _) => Some("the task was skipped meanwhile".to_owned()),
         (status, why) => Some(why.unwrap_or_else(|| status.word()).to_owned()),
     }
 }
 
-/// Who wrote a status into the file for the task that is being done.
+/// Decides who wrote a status into the file.
 fn by(book: VouchedTasks<'_>, place: &TaskFilePath, id: &TaskId, in_file: TaskStatus) -> StatusWriter {
     if book.is_vouched(place, id, in_file) { StatusWriter::Person } else { StatusWriter::Anybody }
 }
 
-/// The file of a run; one with a path of its own must be below the workspace.
+/// Locates the task file of a run. A path given by the workflow must be inside the workspace.
 pub(crate) fn place(workspace: &Path, path: Option<&str>) -> Result<TaskFilePath, TasksError> {
     match path.map(Path::new) {
         Some(path) => locate_inside(workspace, path.strip_prefix(workspace).unwrap_or(path)),
@@ -167,7 +167,7 @@ pub(crate) fn place(workspace: &Path, path: Option<&str>) -> Result<TaskFilePath
     }
 }
 
-/// What there is to do, or why the file cannot be used.
+/// Chooses a task, or returns the reason why the file cannot be used.
 fn choose(
     book: VouchedTasks<'_>,
     workspace: &Path,
@@ -190,13 +190,13 @@ fn choose(
     Err(TasksError::Busy { file: place.shown().to_owned() }.told())
 }
 
-/// Why one look came to nothing.
+/// The reason why one attempt to claim a task failed.
 enum ClaimObstacle {
-    /// Somebody changed the task that was chosen.
+    /// Somebody changed the chosen task.
     Changed,
-    /// The file cannot be used.
+    /// The file cannot be read or written.
     File(TasksError),
-    /// It will not be otherwise at the next look.
+    /// Another attempt would not help.
     Unusable(String),
 }
 
@@ -225,7 +225,7 @@ fn look(
     let recovered = &recovered.document.tasks().tasks;
     let tasks = as_held(&as_believed(recovered, &doubts), &query.busy);
     if query.attempts.allowed == 0 {
-        // No round is left: only whether everything is done is asked.
+        // No round is left, so the only question is whether everything is done.
         return whether_done(&tasks, &doubts, scope, query);
     }
     let Some(task) = first(&tasks, scope, query)? else {
@@ -242,7 +242,7 @@ fn look(
     Ok(Claim::Task { id: task.id.clone(), task: told(task) })
 }
 
-/// Whether any task is left that may be taken.
+/// Decides whether any selectable task is left.
 fn whether_done(
     tasks: &[Task],
     doubts: &UnvouchedStatuses,
@@ -260,8 +260,8 @@ fn whether_done(
     Ok(all_done(tasks, scope, query))
 }
 
-/// Nothing is left that may be taken. Where `select` matches no task at all, that is no success: it may be
-/// a slip in it.
+/// Reports that no selectable task is left. If `select` matches no task at all, that is not a success: it may
+/// be a typo.
 fn all_done(tasks: &[Task], scope: &mut Scope, query: &TaskQuery) -> Claim {
     let open = tasks.iter().filter(|task| !task.status.is_met()).count();
     let is_any = |task| !matches!(is_selected(task, scope, query), Ok(false));
@@ -271,8 +271,8 @@ fn all_done(tasks: &[Task], scope: &mut Scope, query: &TaskQuery) -> Claim {
     }
 }
 
-/// Of two tasks with one id nobody can say which is meant. Any other flaw holds up only the
-/// tasks that it is about.
+/// Refuses a list in which two tasks share an id: nobody can say which one is meant. Any other error blocks
+/// only the tasks it is about.
 fn refuse_twins(seen: &LoadedTasks) -> Result<(), ClaimObstacle> {
     let is_twin = |flaw: &TaskListError| matches!(flaw, TaskListError::DuplicateId { .. });
     if !core::list_errors(&seen.document.tasks().tasks).iter().any(is_twin) {
@@ -282,8 +282,8 @@ fn refuse_twins(seen: &LoadedTasks) -> Result<(), ClaimObstacle> {
     Err(ClaimObstacle::Unusable(flaws.join("\n\n")))
 }
 
-/// The tasks with those in progress that this run is at, whatever an agent wrote meanwhile: how
-/// far they are is said when they are settled.
+/// Shows the tasks that this run works on as in progress, whatever an agent wrote meanwhile. Their status is
+/// decided when they are settled.
 fn as_held(tasks: &[Task], busy: &[TaskId]) -> Vec<Task> {
     let held = |task: &Task| match busy.contains(&task.id) {
         true => Task { status: TaskStatus::InProgress, ..task.clone() },
@@ -292,8 +292,8 @@ fn as_held(tasks: &[Task], busy: &[TaskId]) -> Vec<Task> {
     tasks.iter().map(held).collect()
 }
 
-/// The tasks without what nobody stands behind: what is only said to be passing is to be done, and one that
-/// no person left out waits for one.
+/// Replaces statuses that nobody vouches for: an unproven `passing` becomes pending, and an unproven
+/// `skipped` waits for a person.
 fn as_believed(tasks: &[Task], doubts: &UnvouchedStatuses) -> Vec<Task> {
     let believed = |task: &Task| match doubts.get(&task.id) {
         Some(Some(TaskStatus::Skipped)) => Task { status: TaskStatus::InProgress, ..task.clone() },
@@ -303,14 +303,14 @@ fn as_believed(tasks: &[Task], doubts: &UnvouchedStatuses) -> Vec<Task> {
     tasks.iter().map(believed).collect()
 }
 
-/// What a person has to decide before all can be done.
+/// Lists what a person has to decide before everything can be done.
 fn unproven(place: &TaskFilePath, doubts: &UnvouchedStatuses) -> Option<Claim> {
     let open = doubts.iter().filter(|(_, status)| **status != Some(TaskStatus::Passing));
     let why: Vec<String> = open.map(|(id, status)| vouched::describe(place.shown(), id, *status)).collect();
     (!why.is_empty()).then(|| Claim::Unproven { why: why.join("\n") })
 }
 
-/// The first of the ready tasks that may be taken.
+/// Returns the first ready task that `select` accepts.
 fn first<'a>(
     tasks: &'a [Task],
     scope: &mut Scope,
@@ -330,20 +330,19 @@ fn is_selected(task: &Task, scope: &mut Scope, query: &TaskQuery) -> Result<bool
     let wrong = |error: TemplateError| {
         let hint = match &error {
             TemplateError::Undefined { .. } => {
-                "\n  hint: not every task has it: ask first whether it `is defined`"
+                "\n  hint: not every task has this field: test it with `is defined` first"
             }
             _ => "",
         };
         let (id, written) = (&task.id, select.0.trim());
         ClaimObstacle::Unusable(format!(
-            "`select` cannot be told for task `{id}`: {error}, in: {written}{hint}"
+            "`select` cannot be evaluated for task `{id}`: {error}, in: {written}{hint}"
         ))
     };
     template::is_true(select, scope).map_err(wrong)
 }
 
-/// Why there is nothing to take: judged by the tasks that may be taken, since the others are left
-/// as they are.
+/// Explains why no task can be taken. Considers only selected tasks, because the others are left as they are.
 fn nothing(tasks: &[Task], scope: &mut Scope, query: &TaskQuery) -> Result<Claim, ClaimObstacle> {
     if !query.busy.is_empty() {
         return Ok(Claim::Working);
@@ -359,7 +358,7 @@ fn nothing(tasks: &[Task], scope: &mut Scope, query: &TaskQuery) -> Result<Claim
         return Ok(Claim::Deadlock(Deadlock::LeftOut { task, dependency }));
     }
     match core::next(&ours, &query.attempts) {
-        // Then it would have been taken.
+        // A ready task would have been taken.
         NextTask::Task(_) => Err(ClaimObstacle::Changed),
         NextTask::Working => Ok(Claim::Working),
         NextTask::AllDone => Ok(all_done(tasks, scope, query)),
@@ -368,7 +367,7 @@ fn nothing(tasks: &[Task], scope: &mut Scope, query: &TaskQuery) -> Result<Claim
     }
 }
 
-/// A task of ours that waits for one which is there and is not ours.
+/// Returns a selected task that waits for a task which exists but is not selected.
 fn held_up<'a>(tasks: &'a [Task], ours: &[Task]) -> Option<(&'a TaskId, &'a TaskId)> {
     let is_ours = |id: &TaskId| ours.iter().any(|task| task.id == *id);
     let is_left_out = |id: &&TaskId| tasks.iter().any(|task| task.id == **id) && !is_ours(id);
@@ -380,8 +379,8 @@ fn held_up<'a>(tasks: &'a [Task], ours: &[Task]) -> Option<(&'a TaskId, &'a Task
     })
 }
 
-/// All that the file says of a task, with the fields of ours that it leaves out, so that every
-/// template can name them.
+/// Returns everything the file says about a task. Adds the standard fields that the file leaves out, so that
+/// every template can use them.
 pub(crate) fn told(task: &Task) -> Value {
     let mut value = json!({"description": "", "priority": null, "dependencies": [], "metadata": {}});
     let said = serde_json::to_value(task).unwrap_or_default();
@@ -391,7 +390,7 @@ pub(crate) fn told(task: &Task) -> Value {
     value
 }
 
-/// How far the task is now, why, and what kept it out of the file.
+/// Writes the outcome. Returns the status, its reason, and the error if the file could not be written.
 fn write_end(
     book: VouchedTasks<'_>,
     workspace: &Path,
@@ -400,7 +399,7 @@ fn write_end(
 ) -> (TaskStatus, Option<String>, Option<String>) {
     let word = end.said.as_deref().and_then(claimed);
     let decide = |in_file, by| match end.file.decided(in_file) {
-        // What a landing said of it names the branch that holds the work.
+        // A landing's reason names the branch with the work, so it is kept.
         Some(status) => (status, Some(OVERTAKEN).filter(|_| end.why.is_none())),
         None => core::settle(end.ok, end.said.is_some(), word, in_file, by),
     };
@@ -417,7 +416,7 @@ fn write_end(
     match written {
         Ok((status, reason)) => (status, reason.map(str::to_owned).or(end.why), None),
         Err(TasksError::NoSuchTask { .. } | TasksError::TaskGone { .. }) => {
-            // What a landing said of it names the branch that holds the work.
+            // A landing's reason names the branch with the work, so it is kept.
             let why = end.why.filter(|why| why.starts_with(REMOVED)).unwrap_or_else(|| REMOVED.to_owned());
             (TaskStatus::Skipped, Some(why), None)
         }
@@ -428,8 +427,8 @@ fn write_end(
     }
 }
 
-/// How far a task is that is not worked on any more: what a person or another run wrote about it stays. What
-/// its agent claimed was never proven.
+/// Marks a task that nobody works on any more as pending. A status from a person or another run stays; an
+/// agent's claim was never proven and does not.
 fn put_back(
     book: VouchedTasks<'_>,
     workspace: &Path,
@@ -471,7 +470,7 @@ fn write_once(
     let seen = load(place)?;
     let in_file = seen.document.tasks().get(id).map(|task| task.status);
     let by = in_file.map_or(StatusWriter::Anybody, |in_file| by(book, place, id, in_file));
-    // Written once more after a crash, the file does not say any more what was tried.
+    // On a repeated write after a crash, the file no longer shows what the agent wrote; the record does.
     let was_tried = in_file == Some(TaskStatus::Failing) && book.is_doubted(place, id, TaskStatus::Skipped);
     let found = if was_tried { TaskStatus::Skipped } else { in_file.unwrap_or(TaskStatus::InProgress) };
     let by = if was_tried { StatusWriter::Anybody } else { by };
@@ -482,7 +481,7 @@ fn write_once(
     if in_file.is_some() {
         book.vouch(place, id, decided.0)?;
     }
-    // A task that is not there is named by the change itself.
+    // The change itself reports a task that is missing.
     change(&seen, &TaskChange::Status { id: id.clone(), from: in_file, to: decided.0 }, now)?;
     Ok(decided)
 }

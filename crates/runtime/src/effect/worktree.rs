@@ -1,8 +1,8 @@
-//! A worktree for a task, and the way back of what was done in it.
+//! Makes a worktree for a task, and lands its commits.
 //!
-//! Each is done again after a crash: what was made for the same effect is taken up, a landing
-//! that was cut off is finished, and one that was finished is not begun anew. How a landing goes
-//! is `peers::git`'s; here it gets its checks, its target and its words.
+//! Both can be repeated after a crash: a worktree made for the same effect is reused, an interrupted landing
+//! is finished, and a finished one is not repeated. `peers::git` performs the landing; this module provides
+//! its checks, its target and its messages.
 
 mod landing;
 mod record;
@@ -26,17 +26,17 @@ use crate::supervise::blocking;
 use crate::tasks::TaskFilePath;
 use landing::{LandingJob, LandingResult, LandingStop, bring_back, keep_out};
 
-/// What is said where there can be no worktree.
+/// The advice for users where worktrees are impossible.
 const WITHOUT: &str = "`--jobs 1` needs no worktree";
-/// The folder of a run that its worktrees are in.
+/// The folder of worktrees in a run's folder.
 const FOLDER: &str = "worktrees";
-/// So many characters of a task's id are in the names of its worktree and branch.
+/// The maximum number of characters of a task's id in the names of its worktree and branch.
 const SLUG: usize = 40;
-/// So many worktrees of one name a run may have.
+/// The maximum number of worktrees of one name in a run.
 const NAMESAKES: u32 = 1_000;
 
-/// Makes a worktree for a task on the commit that its target is at: a branch, that of the workspace
-/// where none is decided yet.
+/// Makes a worktree for a task at the tip of its target branch. Without a target, that is the branch of the
+/// workspace.
 pub(super) fn make(
     context: &RunContext,
     effect: EffectId,
@@ -64,27 +64,26 @@ pub(super) fn make(
     }
 }
 
-/// Why there is no worktree.
+/// The reason why there is no worktree.
 enum WorktreeFailure {
-    /// For a reason that stays.
+    /// A lasting failure.
     Why(String),
-    /// For one that may be gone when the run is resumed.
+    /// A failure that may be gone when the run is resumed.
     ForNow(RunError),
 }
 
-/// What a worktree is for.
+/// A request for a worktree.
 struct WorktreeRequest<'a> {
     run: &'a RunId,
-    /// The run's folder.
     dir: &'a Path,
     effect: &'a EffectId,
     task: &'a TaskId,
     attempt: u32,
-    /// The branch it begins at.
+    /// The branch it starts from.
     target: &'a str,
 }
 
-/// The folder to work in, and the branch.
+/// Returns the folder to work in, and the branch.
 fn make_at(workspace: &Path, wanted: &WorktreeRequest<'_>) -> Result<(String, String), WorktreeFailure> {
     let failed = |why: String| {
         WorktreeFailure::Why(format!("no worktree for task `{}`: {why}; {WITHOUT}", wanted.task))
@@ -102,23 +101,23 @@ fn make_at(workspace: &Path, wanted: &WorktreeRequest<'_>) -> Result<(String, St
     Ok((folder, branch))
 }
 
-/// That there is a repository to make worktrees of; else what to do.
+/// Checks that worktrees are possible. Otherwise returns an error with advice.
 pub(crate) fn in_a_repository(workspace: &Path) -> Result<(), String> {
     if git::is_repository(workspace) {
         return Ok(());
     }
     Err(format!(
-        "{} is not in a git repository, which several tasks at once need: make one with `git init` and a first \
+        "{} is not in a git repository, which parallel tasks need: make one with `git init` and a first \
          commit; {WITHOUT}",
         workspace.display()
     ))
 }
 
-/// Where the commits are to come back to: the branch that is checked out in the workspace.
+/// Returns the branch on which commits land: the one that is checked out in the workspace.
 pub(crate) fn on_a_branch(workspace: &Path) -> Result<String, String> {
     in_a_repository(workspace)?;
     let at = workspace.display();
-    let failed = |error: GitError| format!("git cannot be asked about {at}: {}", chain(&error));
+    let failed = |error: GitError| format!("git cannot read {at}: {}", chain(&error));
     let said = match git::git(workspace, &["symbolic-ref", "--quiet", "HEAD"]) {
         Ok(said) => String::from_utf8_lossy(&said).trim_end().to_owned(),
         Err(GitError::Failed { code: Some(1), .. }) => String::new(),
@@ -126,38 +125,40 @@ pub(crate) fn on_a_branch(workspace: &Path) -> Result<String, String> {
     };
     let Some(branch) = said.strip_prefix("refs/heads/") else {
         return Err(format!(
-            "{at} is on no branch (its HEAD is detached), so that commits have nowhere to come back to: \
+            "{at} is on no branch (its HEAD is detached), so commits cannot land: \
              `git switch` to a branch; {WITHOUT}"
         ));
     };
     if git::head(workspace).map_err(failed)?.is_none() {
         return Err(format!("{at} has no commit to begin at: make a first one; {WITHOUT}"));
     }
-    // Of what is not committed nothing would be in a worktree.
+    // A worktree contains only committed files.
     if git::git(workspace, &["rev-parse", "--verify", "--quiet", "HEAD:./"]).is_err() {
         return Err(format!(
-            "nothing of {at} is committed, so that a worktree would be empty: commit it; {WITHOUT}"
+            "nothing of {at} is committed, so a worktree would be empty: commit it; {WITHOUT}"
         ));
     }
     Ok(branch.to_owned())
 }
 
-/// The workspace as seen from the top of its repository; empty at the top.
+/// Returns the path of the workspace below the top of its repository; empty at the top.
 fn below_the_top(workspace: &Path) -> Result<PathBuf, GitError> {
     let said = git::git(workspace, &["rev-parse", "--show-prefix"])?;
     Ok(PathBuf::from(String::from_utf8_lossy(&said).trim_end_matches('\n')))
 }
 
-/// The same folder in a worktree.
+/// Returns the workspace's folder inside a worktree.
 fn folder_in(worktree: &Path, below: &Path) -> Result<String, String> {
     let folder = worktree.join(below);
     let real = folder.canonicalize().ok().filter(|real| real.starts_with(worktree) && real.is_dir());
     let text = real.and_then(|real| real.to_str().map(str::to_owned));
-    text.ok_or_else(|| format!("{} is no folder in the commit it is made from", folder.display()))
+    text.ok_or_else(|| {
+        format!("{} is not a folder in the commit that the worktree starts from", folder.display())
+    })
 }
 
-/// The name of a worktree, which no other of this run has. It is written down whose it is before
-/// it is made: a second performance finds it, and another round of the same task gets another.
+/// Chooses a worktree name that is unique in this run. Records its owner before the worktree is made, so that
+/// a repeated effect finds its own and another round of the same task gets a new one.
 fn name_for(wanted: &WorktreeRequest<'_>) -> Result<String, String> {
     let folder = wanted.dir.join(FOLDER);
     files::make_private_dir(&folder).map_err(|error| chain(&error))?;
@@ -173,17 +174,17 @@ fn name_for(wanted: &WorktreeRequest<'_>) -> Result<String, String> {
             return Ok(name);
         }
     }
-    Err(format!("there are {NAMESAKES} of its name in {}", folder.display()))
+    Err(format!("{} already has {NAMESAKES} worktrees of that name", folder.display()))
 }
 
-/// An id as a part of a folder's and a branch's name. Not every id has its own.
+/// Converts an id to a part of a folder and branch name. Different ids may have the same slug.
 fn slug(task: &TaskId) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
     task.as_str().chars().take(SLUG).map(plain).collect()
 }
 
-/// Leaves a worktree from which nothing is brought back, and adds to what is said where its work is
-/// kept; one without any work is taken away.
+/// Keeps a worktree that does not land, and adds to the reason where its work is. Removes a worktree without
+/// any work.
 pub(super) fn leave(context: &RunContext, effect: &EffectId, branch: Option<&str>, why: String) -> String {
     let Some(branch) = branch else { return why };
     let repo = Path::new(&context.spec.workspace);
@@ -191,25 +192,23 @@ pub(super) fn leave(context: &RunContext, effect: &EffectId, branch: Option<&str
     keep_out(&course, why)
 }
 
-/// A worktree and where it belongs.
+/// A worktree and its target.
 pub(super) struct WorktreeHome {
-    /// Its folder.
     pub(super) workspace: String,
-    /// Its branch.
     pub(super) branch: String,
-    /// The branch it is brought back to; that of the workspace where none is named.
+    /// The branch it lands on. Without one, the branch of the workspace.
     pub(super) target: Option<String>,
 }
 
-/// Brings the commits of a worktree onto their target, with the checks run on exactly what is
-/// brought there, and reports how it went. What nobody says is done stays out.
+/// Lands the commits of a worktree on their target, runs the checks on exactly those commits, and reports the
+/// outcome. Refuses work that neither agent nor file calls passing.
 pub(super) async fn land(
     context: Arc<RunContext>,
     effect: EffectId,
     home: WorktreeHome,
     end: tasks::TaskEnd,
 ) {
-    // Dropped with this task: then nobody wants the landing any more.
+    // Dropped together with this task, which gives up the landing.
     let (_wanted, given_up) = watch::channel(());
     let landing = {
         let (context, effect) = (Arc::clone(&context), effect.clone());
@@ -226,9 +225,7 @@ pub(super) async fn land(
                 tasks: tasks.as_ref().map(TaskFilePath::path),
             };
             if !course.is_begun() && !Path::new(&workspace).is_dir() {
-                let why = format!(
-                    "the worktree {workspace} is gone; what was committed there is on branch {branch}"
-                );
+                let why = format!("the worktree {workspace} is gone; its commits are on branch {branch}");
                 return Ok(LandingResult::Refused(why));
             }
             if !course.is_begun()
@@ -238,12 +235,11 @@ pub(super) async fn land(
             }
             let is_given_up = || given_up.has_changed().is_err();
             let told = bring_back(&course, is_given_up, |round| {
-                // Where nothing else landed meanwhile it is the commit that was checked already.
+                // If nothing else landed meanwhile, the checks have already passed on this commit.
                 if checks::are_known_to_be_green(&context, &workspace) {
                     return Ok(None);
                 }
-                // Each commit that is checked has folders of its own: what was green on another
-                // says nothing.
+                // Each checked commit has its own folders, because results for another commit say nothing.
                 let effect = EffectId { attempt: effect.attempt.saturating_add(round), ..effect.clone() };
                 let mut given_up = given_up.clone();
                 handle.block_on(async {
@@ -262,7 +258,7 @@ pub(super) async fn land(
     match landing.await {
         Ok(told) => context.report(told.event(effect)).await,
         Err(LandingStop::ForNow(error)) => context.give_up(error).await,
-        // Nobody waits for it any more: this task was ended.
+        // This task was ended, so nobody waits for the landing.
         Err(LandingStop::GivenUp) => {}
     }
 }

@@ -1,12 +1,12 @@
-//! What was read before, so that a file that did not change is not read again.
+//! Remembers the entities of each file, so that an unchanged file is not read again.
 //!
-//! One file a set of roots, below the state folder. It is only ever replaced whole, so that
-//! processes do not see each other's halves; whatever is wrong with it, it is made again.
-//! A file with diagnostics is not in it, and neither is one that changed a moment before it was
-//! read: the next change might leave the same times.
+//! There is one cache file per set of roots, in the state folder. It is only ever replaced as a whole, so
+//! that no process sees a half-written one; a broken cache is made again. It leaves out files with
+//! diagnostics. It also leaves out files that changed a moment before they were read, because the next change
+//! might not change their times.
 //!
-//! It is read entry by entry, in the order in which files are found. To have all of it in
-//! memory at once would cost more than reading it.
+//! It is read entry by entry, in the order in which files are found. Loading all of it into memory would cost
+//! more than reading the files.
 
 use std::cmp::Ordering;
 use std::fs::{self, File};
@@ -24,9 +24,9 @@ use super::codec::{checksum, put_entities, take_entities};
 use super::load::PlaceFile;
 
 const MAGIC: &[u8] = b"windlass entities 3\n";
-/// The largest entry that is read or written.
+/// The maximum size of an entry.
 const ENTRY: usize = 16 << 20;
-/// How many sets of roots are remembered.
+/// The maximum number of cache files.
 const KEPT: usize = 50;
 const BUFFER: usize = 256 * 1024;
 
@@ -34,36 +34,36 @@ const BUFFER: usize = 256 * 1024;
 #[derive(Debug)]
 pub(super) struct Cache {
     path: PathBuf,
-    /// Which build wrote it, and for which roots: no other will do.
+    /// The build that wrote it and the roots. Both must match.
     label: String,
-    /// What is left of it.
+    /// The unread part of the file.
     file: Option<BufReader<File>>,
-    /// How many entries it has, and how many of them were of use.
+    /// The number of entries in the file, and the number of those that were used.
     count: u32,
     used: u32,
-    /// The entry that comes next; empty when it is still to be read.
+    /// The next entry; empty if it is still to be read.
     entry: Vec<u8>,
 }
 
-/// What is worth remembering: which file, and where among all entities its own are.
+/// A file to remember, and the range of its entities among all.
 #[derive(Debug)]
 pub(super) struct CachedFile {
     pub(super) item: usize,
     pub(super) entities: Range<usize>,
 }
 
-/// The beginning of an entry.
+/// The start of an entry.
 #[derive(Serialize, Deserialize)]
 struct EntryHead<'a> {
     root: u16,
     place: u16,
     path: &'a str,
-    /// Size, time of the content, time of the change, inode.
+    /// Size, modification time, change time and inode.
     stamp: (u64, i64, i64, u64),
 }
 
 impl Cache {
-    /// Opens what there is for these roots.
+    /// Opens the cache for these roots.
     pub(super) fn open(state: &Path, roots: &str) -> Cache {
         let name = format!("entities-{:016x}", checksum(roots.as_bytes()));
         let path = state.join("cache").join(name);
@@ -86,8 +86,8 @@ impl Cache {
         (found == wanted).then_some((file, u32::from_le_bytes(*count)))
     }
 
-    /// Adds what a file says to the entities, if it is still the one that was read. Files have
-    /// to be asked for in the order in which they are found.
+    /// Adds the entities of a file if it has not changed since it was read. Files must be asked for in the
+    /// order in which they are found.
     pub(super) fn take(&mut self, item: &PlaceFile<'_>, entities: &mut Vec<Entity>) -> bool {
         while let Some((head, bytes)) = self.peek() {
             match head.compare(item) {
@@ -109,7 +109,7 @@ impl Cache {
         false
     }
 
-    /// The entry that comes next. Nothing at the end, or from the first broken one on.
+    /// Returns the next entry. Returns nothing at the end, and after the first broken entry.
     fn peek(&mut self) -> Option<(EntryHead<'_>, &[u8])> {
         if self.entry.is_empty() && self.read().is_none() {
             self.file = None;
@@ -129,8 +129,8 @@ impl Cache {
         (u64::from_le_bytes(sum) == checksum(&self.entry)).then_some(())
     }
 
-    /// Writes what is known now, if that is not what is there. That it cannot be written only
-    /// costs the next one's time.
+    /// Writes the current entities if they differ from the cache. A failure only costs the next process time,
+    /// so it is ignored.
     pub(super) fn renew(&self, items: &[PlaceFile<'_>], known: &[CachedFile], entities: &[Entity]) {
         if known.len() == self.used as usize && self.used == self.count {
             return;
@@ -154,7 +154,7 @@ fn header(label: &str, count: u32) -> Vec<u8> {
     [MAGIC, &length, label.as_bytes(), &count.to_le_bytes()].concat()
 }
 
-/// The build that wrote it: another one may read the same files otherwise.
+/// Identifies the build, because another one may read the same files differently.
 fn build() -> String {
     let own = crate::os::own_program_metadata();
     let own = own.map(|own| (own.len(), own.mtime(), own.mtime_nsec())).unwrap_or_default();
@@ -167,7 +167,7 @@ fn numbers(stamp: Stamp) -> (u64, i64, i64, u64) {
 }
 
 impl EntryHead<'_> {
-    /// In the order of the walk: folder by folder, by name.
+    /// Compares in the order of the walk: folder by folder, by name.
     fn compare(&self, item: &PlaceFile<'_>) -> Ordering {
         let place = (self.root, self.place).cmp(&(item.spot.root_number, item.spot.place_number));
         if place.is_ne() || self.path == item.found.path {
@@ -191,7 +191,7 @@ fn write(
     for (item, entities) in entries {
         entry.clear();
         entry = put_entry(entry, item, entities).unwrap_or_default();
-        // One that is too large is read again each time.
+        // A larger entry is left out, and its file is read again each time.
         if !entry.is_empty() && entry.len() <= ENTRY {
             out.write_all(&u32::try_from(entry.len()).unwrap_or_default().to_le_bytes())?;
             out.write_all(&checksum(&entry).to_le_bytes())?;
@@ -207,7 +207,7 @@ fn put_entry(out: Vec<u8>, item: &PlaceFile<'_>, entities: &[Entity]) -> Option<
     put_entities(postcard::to_extend(&head, out).ok()?, entities)
 }
 
-/// Where the entities of a file come from; only the line is their own.
+/// Returns the source of a file's entities, except for the line.
 pub(super) fn source(item: &PlaceFile<'_>) -> EntitySource {
     EntitySource {
         provider: item.spot.place.provider,
@@ -219,7 +219,7 @@ pub(super) fn source(item: &PlaceFile<'_>) -> EntitySource {
     }
 }
 
-/// Removes the caches that were not written for the longest time.
+/// Removes the caches that were written longest ago.
 fn forget_the_oldest(folder: &Path) {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut all: Vec<_> =
@@ -227,7 +227,7 @@ fn forget_the_oldest(folder: &Path) {
     all.sort();
     let surplus = all.len().saturating_sub(KEPT);
     for (_, path) in all.into_iter().take(surplus) {
-        // Another process may have been quicker.
+        // Another process may have removed it already.
         let _ = fs::remove_file(path);
     }
 }

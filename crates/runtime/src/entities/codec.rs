@@ -1,7 +1,8 @@
-//! Entities as bytes, for the cache alone.
+//! Encodes entities as bytes, for the cache alone.
 //!
-//! `postcard`, because JSON would take longer to read than the files do; what a frontmatter says besides is JSON
-//! within it, since `postcard` cannot tell what a value is. Reading trusts nothing: what does not fit is `None`.
+//! It uses `postcard`, because JSON would take longer to read than the original files. The extra frontmatter
+//! is JSON inside it, because `postcard` is not self-describing. Reading trusts nothing: broken bytes give
+//! `None`.
 
 use std::borrow::Cow;
 
@@ -10,8 +11,8 @@ use windlass_core::entity::{
     Entity, EntityKind, EntitySource, EntityTool, Model, Tier, ToolEffect, ToolRule,
 };
 
-/// An entity, all but where it comes from, which is known by its file, and its roles, which are found when all files
-/// are read.
+/// An entity without its source, which its file determines, and without its roles, which are found after all
+/// files are read.
 #[derive(Serialize, Deserialize)]
 struct CachedEntity<'a> {
     kind: EntityKind,
@@ -26,11 +27,11 @@ struct CachedEntity<'a> {
     agents: Vec<&'a str>,
     model: Option<(Tier, &'a str)>,
     argument_hint: Option<&'a str>,
-    /// An object in JSON; empty where there is none.
+    /// A JSON object, or empty.
     extra: Cow<'a, str>,
 }
 
-/// Adds the entities of a file to the bytes.
+/// Appends the entities of a file to the bytes.
 pub(super) fn put_entities(out: Vec<u8>, entities: &[Entity]) -> Option<Vec<u8>> {
     let rows: Option<Vec<CachedEntity<'_>>> = entities.iter().map(row).collect();
     postcard::to_extend(&rows?, out).ok()
@@ -77,7 +78,7 @@ fn texts(texts: &[String]) -> Vec<&str> {
     texts.iter().map(String::as_str).collect()
 }
 
-/// Reads the entities of a file; of their source only the line is their own.
+/// Reads the entities of a file. Only the line of `source` is replaced.
 pub(super) fn take_entities(bytes: &[u8], source: &EntitySource, into: &mut Vec<Entity>) -> Option<()> {
     let (rows, rest) = postcard::take_from_bytes::<Vec<CachedEntity<'_>>>(bytes).ok()?;
     for row in rows {
@@ -118,13 +119,13 @@ fn entity(row: &CachedEntity<'_>, source: &EntitySource) -> Option<Entity> {
     })
 }
 
-/// Tells whether bytes are still those that were written.
+/// Computes a checksum that shows whether bytes have changed.
 pub(super) fn checksum(bytes: &[u8]) -> u64 {
     const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
     let mix = |sum: u64, word: u64| (sum ^ word).wrapping_mul(MIX).rotate_left(29);
     let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, byte| (word << 8) | u64::from(*byte));
     let (words, rest) = bytes.as_chunks::<32>();
-    // Four sums side by side: one alone would wait for each multiplication.
+    // Four independent sums, because a single one would wait for each multiplication.
     let mut sums = [1, 2, 3, 4];
     for words in words {
         let (words, _) = words.as_chunks::<8>();

@@ -9,24 +9,24 @@ use crate::home::Home;
 use crate::user_error::{UserError, UserErrorKind};
 use crate::workflow_scope::{self, WorkflowScope};
 
-/// Writes a copy in our own format and says where. What is there already is left alone.
+/// Writes a copy in Windlass's own format and returns its path. Never overwrites a file.
 pub fn eject(home: &Home, cwd: &Path, entity: &Entity, shelf: WorkflowScope) -> Result<PathBuf, UserError> {
     if entity.source.provider != Provider::Windlass {
-        // In our format its places for arguments would mean something else.
+        // Its argument placeholders would mean something else in Windlass's format.
         let text = format!("{} `{}` is a file already: {}", entity.kind, entity.name, entity.source.path);
         return Err(UserError::new(UserErrorKind::Usage, text).hint(format!(
-            "change that one; only Windlass's own are copied, and this is {}'s",
+            "edit that file; only Windlass's own entities can be copied, and this one is {}'s",
             entity.source.provider
         )));
     }
     workflow_scope::put(home, cwd, shelf, &place(entity), &print(entity))
 }
 
-/// Below `.windlass`. A name of several parts becomes one.
+/// Returns the path below `.windlass`. A name with several parts becomes one.
 fn place(entity: &Entity) -> PathBuf {
     let name: String =
         entity.name.chars().map(|c| if matches!(c, '/' | ':' | '\\') { '-' } else { c }).collect();
-    // A name is one plain word by the readers' rules; a leading dot would hide the copy.
+    // The readers allow only plain words; a leading dot would hide the copy.
     let name = name.trim_start_matches('.');
     match entity.kind {
         EntityKind::Command => Path::new("commands").join(format!("{name}.md")),

@@ -1,6 +1,6 @@
-//! Finds and reads everything.
+//! Finds and reads all entities.
 //!
-//! One file after the other: with two threads ten thousand files took as long as with one.
+//! It uses one thread, because two took just as long for ten thousand files.
 
 use std::collections::BTreeMap;
 use std::collections::HashMap;
@@ -26,51 +26,50 @@ use crate::config;
 use crate::home::Home;
 use crate::user_error::UserError;
 
-/// Everything that was found, and what is wrong with it.
+/// All entities that were found, with their diagnostics.
 #[derive(Debug, Default)]
 pub struct LoadedEntities {
-    /// By name.
     pub registry: Registry,
-    /// By file and line.
+    /// Sorted by file and line.
     pub diagnostics: Vec<Diagnostic>,
-    /// How many files there are.
+    /// The number of entity files.
     pub files: usize,
-    /// How many of them had to be read; the others are known from the last time.
+    /// The number of files that were read; the others came from the cache.
     pub read: usize,
 }
 
 impl LoadedEntities {
-    /// A line a provider: what was found there.
+    /// Returns one line per provider with the number of its entities.
     pub fn start_up_lines(&self) -> Vec<String> {
         self.registry.counts().iter().map(|counts| format!("[entities] {counts}")).collect()
     }
 
-    /// What is wrong with the file that would hold an entity of this name.
+    /// Returns the error in the file that should contain an entity of this name.
     pub fn broken(&self, name: &str) -> Option<&Diagnostic> {
         broken(&self.diagnostics, name)
     }
 
-    /// Why files give no entity, by the name it would have.
+    /// Returns the errors of broken files, by the name of the entity they should contain.
     pub(crate) fn broken_names(&self) -> BTreeMap<String, String> {
         let errors = self.diagnostics.iter().rev().filter(|problem| problem.is_error());
         errors.filter_map(|problem| Some((name_of(problem)?, why(problem)))).collect()
     }
 
-    /// Whether a person would see a difference.
+    /// Decides whether a person would see no difference.
     pub(super) fn says_the_same(&self, other: &LoadedEntities) -> bool {
         self.diagnostics == other.diagnostics && self.registry.all().eq(other.registry.all())
     }
 }
 
-/// What is wrong with the file that would hold an entity of this name.
+/// Returns the error in the file that should contain an entity of this name.
 fn broken<'d>(diagnostics: &'d [Diagnostic], name: &str) -> Option<&'d Diagnostic> {
     let name = name.rsplit([':', '/']).next().unwrap_or(name).to_lowercase();
-    // An `opencode.json` holds limits of many.
+    // An `opencode.json` contains the limits of many entities.
     let is_its = |problem: &&Diagnostic| name_of(problem).is_none_or(|held| held == name);
     diagnostics.iter().filter(|problem| problem.is_error()).find(is_its)
 }
 
-/// The name of what the file of a problem would hold; `None` for a document with many.
+/// Returns the name of the entity that a broken file should contain; `None` for a file with many.
 fn name_of(problem: &Diagnostic) -> Option<String> {
     let path = Path::new(problem.file.as_deref().unwrap_or_default());
     let text =
@@ -79,12 +78,12 @@ fn name_of(problem: &Diagnostic) -> Option<String> {
     match file.as_str() {
         "skill.md" => Some(text(path.parent().and_then(Path::file_name))),
         "opencode.json" | "opencode.jsonc" => None,
-        // `x.agent.md` holds `x`.
+        // `x.agent.md` contains `x`.
         _ => Some(file.split('.').next().unwrap_or_default().to_owned()),
     }
 }
 
-/// What is wrong and where, on one line.
+/// Describes a diagnostic and its position on one line.
 pub fn why(problem: &Diagnostic) -> String {
     let Diagnostic { file, place, message, .. } = problem;
     match (file, place) {
@@ -94,7 +93,7 @@ pub fn why(problem: &Diagnostic) -> String {
     }
 }
 
-/// A command or skill that cannot be used, for nobody knows the limits of its agent.
+/// Reports a command or skill that cannot be used, because the limits of its agent are unknown.
 fn miscast(lost: &RoleError, diagnostics: &[Diagnostic]) -> Diagnostic {
     let RoleError { entity, agent, near } = lost;
     let what = format!("{} `{}` is done by agent `{agent}`", entity.kind, entity.name);
@@ -119,10 +118,10 @@ fn miscast(lost: &RoleError, diagnostics: &[Diagnostic]) -> Diagnostic {
     }
 }
 
-/// No file with entities is larger.
+/// The maximum size of an entity file.
 const MOST_READ: u64 = 1 << 20;
 
-/// Where a file names the agent, from the line of its entity on.
+/// Returns the position where a file names the agent, from the line of its entity on.
 fn place_of(text: &str, line: u32, agent: &str) -> Option<usize> {
     let mut at = 0;
     for (number, written) in (1_u32..).zip(text.split_inclusive('\n')) {
@@ -135,19 +134,19 @@ fn place_of(text: &str, line: u32, agent: &str) -> Option<usize> {
     None
 }
 
-/// Loads everything there is for work in a folder. A file that cannot be used is a diagnostic.
+/// Loads all entities for work in a folder. A file that cannot be used becomes a diagnostic.
 pub fn load(home: &Home, cwd: &Path, plugins: &[PathBuf]) -> Result<LoadedEntities, UserError> {
     Ok(load_with(home, cwd, plugins, &config::read(home, cwd, Vec::new())?))
 }
 
-/// The same where the settings are known.
+/// Loads all entities with settings that are already resolved.
 pub(crate) fn load_with(home: &Home, cwd: &Path, plugins: &[PathBuf], resolved: &Resolved) -> LoadedEntities {
     let roots = roots::find(home, cwd, plugins, resolved);
     let walk = |spot: &RootPlace<'_>| walk(&spot.path, spot.place.shape, spot.root.inside.as_deref());
     look(home, &roots, walk)
 }
 
-/// The same, and what to watch to hear of changes.
+/// Loads all entities, and returns the paths to watch for changes.
 pub(super) fn load_and_points(
     home: &Home,
     cwd: &Path,
@@ -157,7 +156,7 @@ pub(super) fn load_and_points(
     let roots = roots::find(home, cwd, plugins, &resolved);
     let mut points = Vec::new();
     let loaded = look(home, &roots, |spot| {
-        // Before it is looked into: what comes after that is noticed.
+        // Before the walk, so that changes during the walk are noticed.
         points.extend(approach(&spot.start, &spot.path));
         let (walked, watched) = walk_to_watch(&spot.path, spot.place.shape, spot.root.inside.as_deref());
         points.extend(watched.into_iter().map(|path| WatchPoint { path, name: None }));
@@ -169,7 +168,7 @@ pub(super) fn load_and_points(
     Ok((loaded, points))
 }
 
-/// A file of a place.
+/// A file in an entity place.
 pub(super) struct PlaceFile<'a> {
     pub(super) spot: &'a RootPlace<'a>,
     pub(super) found: FoundFile,
@@ -210,12 +209,12 @@ fn look(home: &Home, roots: &Roots, mut walk: impl FnMut(&RootPlace<'_>) -> Foun
         known.push(CachedFile { item: number, entities: before..entities.len() });
     }
     cache.renew(&items, &known, &entities);
-    // The farthest first: of two rules that match a call the last one counts.
+    // The farthest first: of two rules that match a call, the last one counts.
     grounds.sort_by_key(|(place, ..)| std::cmp::Reverse(*place));
     for (_, provider, context) in grounds.iter().rev() {
         lay(context, *provider, &mut entities);
     }
-    // The nearest first: what it names an agent for has one.
+    // The nearest first: an entity keeps the first agent that is named for it.
     defaults.sort_by_key(|(place, ..)| *place);
     for (_, provider, agent) in &defaults {
         name_agent(agent, *provider, &mut entities);
@@ -239,7 +238,7 @@ fn look(home: &Home, roots: &Roots, mut walk: impl FnMut(&RootPlace<'_>) -> Foun
     LoadedEntities { registry: Registry::new(entities), diagnostics, files: items.len(), read }
 }
 
-/// Lets an agent do what its provider has and names none.
+/// Names an agent for all commands and skills of a provider that name none.
 fn name_agent(agent: &str, provider: Provider, entities: &mut [Entity]) {
     let is_meant = |entity: &&mut Entity| {
         entity.source.provider == provider && entity.kind != EntityKind::Agent && entity.agents.is_empty()
@@ -249,7 +248,7 @@ fn name_agent(agent: &str, provider: Provider, entities: &mut [Entity]) {
     }
 }
 
-/// Puts limits under those that the agents of a provider have of their own.
+/// Puts default limits before the agents' own limits, or removes agents that are disabled.
 fn lay(context: &DefaultLimits, provider: Provider, entities: &mut Vec<Entity>) {
     let is_meant = |entity: &Entity| {
         let is_named = |name: &String| name.to_lowercase() == entity.name.to_lowercase();
@@ -267,8 +266,8 @@ fn lay(context: &DefaultLimits, provider: Provider, entities: &mut Vec<Entity>) 
     }
 }
 
-/// Whether what a file says may be remembered: there is nothing to tell about it, it did not
-/// change just now, and its entities come from it as all others do.
+/// Decides whether the entities of a file may be cached: it has no diagnostics, did not change just now, and
+/// its entities have the usual source.
 fn is_lasting(item: &PlaceFile<'_>, outcome: &FileRead, now: i64) -> bool {
     let FileRead { read, stamp: Some(stamp) } = outcome else { return false };
     let expected = source(item);
@@ -281,7 +280,7 @@ fn is_lasting(item: &PlaceFile<'_>, outcome: &FileRead, now: i64) -> bool {
         && read.entities.iter().all(is_plain)
 }
 
-/// A file that is reached on two ways under the same name is one: the nearer stays.
+/// Keeps a file that is reached by two paths under the same name only once, at the nearer path.
 fn keep_each_once(items: &mut Vec<PlaceFile<'_>>) {
     let mut inodes: Vec<u64> = items.iter().map(|item| item.found.stamp.inode).collect();
     inodes.sort_unstable();
@@ -297,7 +296,7 @@ fn keep_each_once(items: &mut Vec<PlaceFile<'_>>) {
         let Ok(real) = Path::new(&found.path).canonicalize() else { return true };
         let plugin = spot.root.plugin.as_ref().map(|plugin| plugin.root.as_str());
         let key = (found.device, found.stamp.inode, found.name.clone(), spot.place.kind, plugin);
-        // A hard link has a path of its own, and is another file.
+        // A hard link has its own path and counts as another file.
         match first.entry(key) {
             Entry::Occupied(one) => *one.get() != real,
             Entry::Vacant(place) => {
@@ -308,7 +307,7 @@ fn keep_each_once(items: &mut Vec<PlaceFile<'_>>) {
     });
 }
 
-/// In nanoseconds since 1970. Before anything is read: what changes meanwhile is fresh.
+/// Returns nanoseconds since 1970. Called before anything is read, so that later changes count as fresh.
 fn now() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)

@@ -1,8 +1,8 @@
-//! Every command, skill and agent there is for a person at work in a folder.
+//! Loads every command, skill and agent for a person who works in a folder.
 //!
-//! [`load`](load()) walks the places of all providers, takes from the cache what has not
-//! changed, reads the rest, and makes the registry. Where the places are is `core`'s table,
-//! walking them `peers::files`', reading the formats `forms::entity`'s.
+//! [`load`](load()) walks the places of all providers, takes unchanged files from the cache, reads the rest,
+//! and builds the registry. `core` has the table of places, `peers::files` walks them, and `forms::entity`
+//! parses the formats.
 
 mod cache;
 mod codec;

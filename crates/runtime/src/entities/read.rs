@@ -14,10 +14,11 @@ use windlass_peers::files::walk_error::{UnreadablePath, WalkError};
 use super::roots::RootPlace;
 use crate::error::chain;
 
-/// The largest file that is read.
+/// The maximum size of a file.
 const MAX: u64 = 1 << 20;
 
-/// What a file says, and which state of it was read; without one it could not be.
+/// The entities of a file, and the stamp of the version that was read. No stamp means that it could not be
+/// read.
 #[derive(Debug, Default)]
 pub(super) struct FileRead {
     pub(super) read: ReadEntities,
@@ -28,7 +29,7 @@ pub(super) struct FileRead {
 pub(super) fn read_file(spot: &RootPlace<'_>, found: &FoundFile) -> FileRead {
     let (bytes, stamp) = match read(found, spot.root.inside.as_deref(), MAX) {
         Ok(read) => read,
-        // Gone since it was found: as if it had not been.
+        // Removed since the walk: the same as never found.
         Err(error) if error.is_missing() => return FileRead::default(),
         Err(error) => return FileRead::only(unreadable(&found.path, &error)),
     };
@@ -63,7 +64,7 @@ fn origin<'a>(spot: &RootPlace<'a>, found: &'a FoundFile) -> Origin<'a> {
     }
 }
 
-/// A README without frontmatter is for the people who look into the folder.
+/// Decides whether a file is a README about its folder: it has no frontmatter.
 fn is_about_the_folder(spot: &RootPlace<'_>, found: &FoundFile, text: &str) -> bool {
     let is_flat = matches!(spot.place.kind, Some(EntityKind::Agent | EntityKind::Command));
     let stem = Path::new(&found.path).file_stem().unwrap_or_default();
@@ -76,7 +77,7 @@ fn is_about_the_folder(spot: &RootPlace<'_>, found: &FoundFile, text: &str) -> b
 fn unreadable(path: &str, error: &FileError) -> Diagnostic {
     let (severity, text, hint) = match error {
         FileError::TooLarge { max, .. } => {
-            let text = format!("larger than {} MB, which no prompt is: it is not read", max >> 20);
+            let text = format!("larger than {} MB, so it is not read", max >> 20);
             (Severity::Error, text, None)
         }
         FileError::Outside { .. } => {
@@ -90,7 +91,7 @@ fn unreadable(path: &str, error: &FileError) -> Diagnostic {
 }
 
 fn not_text(path: &str, bytes: &[u8], offset: usize) -> Diagnostic {
-    // Up to the offset it is the same text.
+    // Up to the offset, the lossy text is the same.
     let text = String::from_utf8_lossy(bytes);
     Diagnostic::new(Severity::Error, &format!("not UTF-8 text: byte {offset} starts no character"))
         .in_file(Some(path))
@@ -98,7 +99,7 @@ fn not_text(path: &str, bytes: &[u8], offset: usize) -> Diagnostic {
         .hint(Some("save it as UTF-8".to_owned()))
 }
 
-/// What could not be looked at, for people.
+/// Converts an unreadable path to a diagnostic.
 pub(super) fn told(finding: &UnreadablePath) -> Diagnostic {
     let severity = if finding.what.is_error() { Severity::Error } else { Severity::Warning };
     Diagnostic::new(severity, &finding.what.to_string())
@@ -108,8 +109,8 @@ pub(super) fn told(finding: &UnreadablePath) -> Diagnostic {
 
 fn hint(trouble: WalkError) -> Option<String> {
     let text = match trouble {
-        WalkError::LeadsOut => "copy what it leads to, or keep it in your home folder",
-        WalkError::LeadsNowhere => "remove the link, or make what it leads to",
+        WalkError::LeadsOut => "copy its target into the project, or keep it in your home folder",
+        WalkError::LeadsNowhere => "remove the link, or create its target",
         _ => return None,
     };
     Some(text.to_owned())

@@ -1,4 +1,4 @@
-//! Where the places of entities start: the project's folders, the user's, and plugins'.
+//! Finds the root folders of entities: the project's folders, the user's, and the plugins'.
 
 use std::path::{Path, PathBuf};
 
@@ -11,45 +11,45 @@ use windlass_forms::settings::{LayerKind, Resolved};
 use crate::config::{base_of, text_of};
 use crate::home::Home;
 
-/// A folder that places start from.
+/// A folder that contains entity places.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Root {
     pub(super) base: Base,
     pub(super) path: PathBuf,
     pub(super) level: Level,
-    /// How many folders above the work.
+    /// The number of folders above the working folder.
     pub(super) distance: u16,
     /// The real folder that no link may lead out of.
     pub(super) inside: Option<PathBuf>,
     pub(super) plugin: Option<PluginSource>,
-    /// Folders of the user that a variable moved: `.claude`, and where it is instead.
+    /// Folders of the user that a variable moved, such as `.claude`, with their new paths.
     moved: Vec<(&'static str, PathBuf)>,
 }
 
-/// All of them, the nearest first, and what is wrong with the settings about them.
+/// All roots, the nearest first, with diagnostics about their settings.
 #[derive(Debug, Default)]
 pub(super) struct Roots {
     pub(super) roots: Vec<Root>,
     pub(super) providers: Vec<Provider>,
     pub(super) diagnostics: Vec<Diagnostic>,
-    /// Files that have a say in all this, to be watched.
+    /// Files to watch because they determine the roots.
     pub(super) settings: Vec<PathBuf>,
 }
 
-/// A place of a root.
+/// A place below a root.
 #[derive(Debug, Clone)]
 pub(super) struct RootPlace<'a> {
     pub(super) root: &'a Root,
     pub(super) root_number: u16,
     pub(super) place: &'static EntityPlace,
     pub(super) place_number: u16,
-    /// Where it starts from, and where it is.
+    /// The folder it starts from, and its own path.
     pub(super) start: PathBuf,
     pub(super) path: PathBuf,
 }
 
 impl Roots {
-    /// Every place there is to look at.
+    /// Returns every place to search.
     pub(super) fn spots(&self) -> impl Iterator<Item = RootPlace<'_>> {
         (0..).zip(&self.roots).flat_map(|(root_number, root)| {
             let ours = (0..)
@@ -62,7 +62,7 @@ impl Roots {
         })
     }
 
-    /// What tells this set of roots from all others.
+    /// Returns a text that identifies this set of roots.
     pub(super) fn describe(&self) -> String {
         format!("{:?} {:?}", self.providers, self.roots)
     }
@@ -87,7 +87,7 @@ pub(super) fn find(home: &Home, cwd: &Path, plugins: &[PathBuf], resolved: &Reso
     let cwd = &real(cwd);
     let entities = &resolved.settings.entities;
     let mut roots = Roots { providers: entities.providers.clone(), ..Roots::default() };
-    // In the order of the table, however it was written.
+    // In the order of the table, whatever the settings say.
     roots.providers.sort();
     let about_us =
         |diagnostic: &&Diagnostic| diagnostic.is_error() || diagnostic.message.contains("`entities");
@@ -103,13 +103,13 @@ pub(super) fn find(home: &Home, cwd: &Path, plugins: &[PathBuf], resolved: &Reso
     roots
 }
 
-/// The path without links; as it is where there is none.
+/// Returns the path without links, or the path itself if it does not exist.
 fn real(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
-/// The folder, and those above it up to the repository's own; without a repository the folder
-/// alone. The user's home is nobody's project.
+/// Returns the folder and those above it, up to the root of its repository. Without a repository, returns the
+/// folder alone. The user's home is never part of a project.
 fn project(home: &Home, cwd: &Path, resolved: &Resolved, diagnostics: &mut Vec<Diagnostic>) -> Vec<Root> {
     let repository = cwd.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(cwd);
     let root = |path: &Path, distance: usize, inside: &Path| Root {
@@ -137,8 +137,8 @@ fn project(home: &Home, cwd: &Path, resolved: &Resolved, diagnostics: &mut Vec<D
     found
 }
 
-/// The project that the settings name. One that is named by a stranger's repository has to lie
-/// in it.
+/// Returns the project path from the settings. If the repository's own settings name it, it must be inside
+/// the repository, which may be a stranger's.
 fn project_path(
     cwd: &Path,
     repository: &Path,
@@ -148,7 +148,8 @@ fn project_path(
 ) -> Option<PathBuf> {
     let written = resolved.settings.entities.project_path.as_deref()?;
     let source = resolved.sources.get("entities.project_path")?;
-    // A repository's own settings speak of the repository, all others of where the work is.
+    // A path in a repository's settings is relative to the repository; any other is relative to the working
+    // folder.
     let base = match source.layer {
         LayerKind::Project => base_of(source, cwd).parent().unwrap_or(cwd).to_owned(),
         LayerKind::Builtin | LayerKind::User | LayerKind::Environment | LayerKind::Flag => cwd.to_owned(),
@@ -164,13 +165,13 @@ fn project_path(
         return None;
     }
     if !path.is_dir() {
-        let text = format!("`entities.project_path` is no folder: {}", path.display());
+        let text = format!("`entities.project_path` is not a folder: {}", path.display());
         diagnostics.push(Diagnostic::new(Severity::Error, &text).in_file(Some(&source.to_string())));
     }
     Some(path)
 }
 
-/// `~` as people write it.
+/// Expands a leading `~`.
 fn expanded(home: &Home, written: &str) -> PathBuf {
     match written.strip_prefix('~') {
         Some("") => home.user.clone(),
@@ -179,7 +180,7 @@ fn expanded(home: &Home, written: &str) -> PathBuf {
     }
 }
 
-/// The user's home and configuration, wherever they are.
+/// Returns the roots of the user's home and configuration.
 fn user(home: &Home, cwd: &Path, resolved: &Resolved) -> [Root; 2] {
     let written = resolved.settings.entities.user_path.as_deref();
     let source = resolved.sources.get("entities.user_path");
@@ -215,7 +216,7 @@ fn add_plugins(roots: &mut Roots, cwd: &Path, plugins: &[PathBuf], resolved: &Re
     }
 }
 
-/// A plugin's folder, named as its manifest says.
+/// Returns the root of a plugin, with the name from its manifest.
 fn plugin(roots: &mut Roots, dir: PathBuf, level: Level) -> Option<Root> {
     let manifest = dir.join(".claude-plugin/plugin.json");
     roots.settings.push(manifest.clone());
@@ -223,7 +224,7 @@ fn plugin(roots: &mut Roots, dir: PathBuf, level: Level) -> Option<Root> {
     let text = match text_of(&manifest) {
         Ok(Some(text)) => text,
         Ok(None) => {
-            roots.diagnostics.push(wrong("this plugin is not there: it has no .claude-plugin/plugin.json"));
+            roots.diagnostics.push(wrong("this is not a plugin: it has no .claude-plugin/plugin.json"));
             return None;
         }
         Err(problem) => {
@@ -237,7 +238,8 @@ fn plugin(roots: &mut Roots, dir: PathBuf, level: Level) -> Option<Root> {
         roots.diagnostics.push(wrong("the path of this plugin is not UTF-8"));
         return None;
     };
-    // A plugin is a stranger's too, but who links its folders together owns them.
+    // A project's plugin may be a stranger's, so its links are confined. The user's own plugins may link
+    // anywhere.
     let inside = (level == Level::Project).then(|| enclosing(roots, &dir));
     let source = PluginSource { name: file?.name, root };
     Some(Root {
@@ -251,7 +253,7 @@ fn plugin(roots: &mut Roots, dir: PathBuf, level: Level) -> Option<Root> {
     })
 }
 
-/// What a plugin's links may lead to: its project where it is part of one, else itself.
+/// Returns the folder that a plugin's links may not leave: its project if it is part of one, else itself.
 fn enclosing(roots: &Roots, dir: &Path) -> PathBuf {
     let projects = roots.roots.iter().filter_map(|root| root.inside.clone());
     projects.into_iter().find(|project| dir.starts_with(project)).unwrap_or_else(|| dir.to_owned())

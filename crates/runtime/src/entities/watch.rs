@@ -1,4 +1,4 @@
-//! Tells everyone who wants to know when the entities change.
+//! Notifies subscribers when the entities change.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use super::load::{LoadedEntities, load_and_points};
 use crate::home::Home;
 use crate::user_error::UserError;
 
-/// Loads everything, and again whenever a file in one of the places changes, until nobody
-/// listens any more. What would look the same is not told.
+/// Loads all entities, and loads them again whenever a file in one of the places changes, until no receiver
+/// is left. Sends nothing if a person would see no difference.
 pub(crate) fn subscribe(
     home: Arc<Home>,
     cwd: PathBuf,
@@ -39,10 +39,10 @@ async fn follow(
 ) {
     watch.follow(&points);
     loop {
-        // Once more at the start: something may have changed before it was watched.
+        // Reload at the start, because something may have changed before the watch began.
         let reloading = Arc::clone(&context);
         let reload = move || load_and_points(&reloading.home, &reloading.cwd, &reloading.plugins);
-        // Settings that are broken for the moment leave what there was.
+        // Settings that are broken for the moment leave the last result in place.
         if let Ok(Ok((loaded, now))) = spawn_blocking(reload).await {
             publish(&sender, loaded);
             watch.follow(&now);

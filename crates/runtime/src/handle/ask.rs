@@ -1,7 +1,7 @@
-//! What a run is asked from outside: to end, to pause, to hear something.
+//! Sends requests to a run: to end, to pause, or to receive an answer or a signal.
 //!
-//! Its owner is asked over its socket and looks at who asks; only for a run without an owner is a request put into the
-//! inbox (docs/design/0005).
+//! A request goes to the owner's socket, and the owner checks who sends it. If the run has no owner, the
+//! request goes into the inbox (docs/design/0005).
 
 use std::time::{Duration, Instant};
 
@@ -18,17 +18,17 @@ use crate::inbox::{FRESH, InboxMessage, SocketRequest};
 use crate::seal::InboxKey;
 use crate::view::children;
 
-/// How long an owner may be without its socket: one that somebody deleted is mended within two seconds.
+/// The time an owner may be without its socket. An owner restores a deleted socket within two seconds.
 const PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(20);
 
 impl Handle {
-    /// Asks a run to end: its owner, or whoever resumes it.
+    /// Asks a run to end. If it has no owner, it ends when it is resumed.
     pub async fn cancel(&self, run: &RunId) -> Result<(), RunError> {
         self.ask_open(run, InboxMessage::Cancel).await
     }
 
-    /// Asks a run that is not over.
+    /// Sends a request to a run, unless it is over.
     async fn ask_open(&self, run: &RunId, message: InboxMessage) -> Result<(), RunError> {
         let run = run.clone();
         let ask = move |handle: &Handle| {
@@ -40,19 +40,19 @@ impl Handle {
         self.waiting(ask).await
     }
 
-    /// Asks a run to end because the one that started it does. Asked twice for the same, it is asked once.
+    /// Asks a run to end because its parent ends. Repeated calls for the same effect count as one request.
     pub(crate) fn end_with_outer(&self, run: &RunId, by: &EffectId, why: &str) -> Result<(), RunError> {
         let message = InboxMessage::EndWithOuter { why: why.to_owned() };
         self.ask(run, &InboxId::new(format!("outer/{by}")), &message).map(|_| ())
     }
 
-    /// Lets a run begin nothing new; what is under way is finished. So do the runs it started.
+    /// Pauses a run and its descendants: they finish the nodes in progress and start no new ones.
     pub async fn pause(&self, run: &RunId) -> Result<(), RunError> {
         let run = run.clone();
         self.waiting(move |handle| handle.ask_all(&run, &InboxMessage::Pause)).await
     }
 
-    /// Lets a paused run go on, and the runs it started.
+    /// Continues a paused run and its descendants.
     pub async fn unpause(&self, run: &RunId) -> Result<(), RunError> {
         let run = run.clone();
         self.waiting(move |handle| handle.ask_all(&run, &InboxMessage::GoOn)).await
@@ -65,18 +65,18 @@ impl Handle {
         }
         self.ask(run, &InboxId::new(crate::random::token()), message)?;
         for child in children(&view.state) {
-            // One that is over meanwhile needs no pause.
+            // A child that ended in the meantime needs no request.
             let _ = self.ask_all(&child, message);
         }
         Ok(())
     }
 
-    /// Tells a run that something happened that it may wait for.
+    /// Sends a signal that a node of the run may wait for.
     pub async fn tell(&self, run: &RunId, name: &str, text: &str) -> Result<(), RunError> {
         self.ask_open(run, InboxMessage::Tell { name: name.to_owned(), text: text.to_owned() }).await
     }
 
-    /// The run that waits for a person: this one, or one that it started.
+    /// Finds the run that waits for a person: this run or one of its descendants.
     pub fn who_asks(&self, run: &RunId) -> Result<RunId, RunError> {
         let view = self.view(run)?;
         if matches!(view.state.progress(), Progress::Waiting(Waiting::Person(_))) {
@@ -86,7 +86,7 @@ impl Handle {
         asking.ok_or_else(|| RunError::NothingAsked(run.clone()))
     }
 
-    /// Answers what waits for a person, in this run or in one that it started.
+    /// Answers the open request in this run or in one of its descendants.
     pub async fn answer(
         &self,
         run: &RunId,
@@ -99,7 +99,7 @@ impl Handle {
 
     fn answer_blocking(&self, run: &RunId, hook: Option<HookId>, reply: PersonReply) -> Result<(), RunError> {
         let run = &self.who_asks(run)?;
-        // One answer a question: whoever comes second is told so.
+        // The id is the same for every answer to one question, so that the second answer is refused.
         let name = hook.as_ref().map_or("", HookId::as_str);
         let question = match &reply {
             PersonReply::Answers { answers } => answers.first().map_or("", |(question, _)| question.as_str()),
@@ -112,7 +112,7 @@ impl Handle {
         }
     }
 
-    /// Asks the owner of a run, who looks at who asks. Without an owner the request waits, sealed, for the next.
+    /// Sends a request to the owner of a run. Without an owner, the sealed request waits in the inbox.
     pub(super) fn ask(
         &self,
         run: &RunId,
@@ -131,13 +131,13 @@ impl Handle {
         loop {
             match hook_socket::request(&path, &payload) {
                 Ok(reply) => return heard(&reply, kept),
-                // It hangs, or it goes away in the middle: then it lets go of the run in a moment.
+                // The owner hangs or is ending. If it is ending, it releases the run in a moment.
                 Err(NoReply::Silence | NoReply::Nobody) => {}
             }
             if !self.store.is_owned(run) {
                 match kept {
                     Some(put) => return Ok(put),
-                    // Asked once more after this: an owner that began meanwhile may have missed it.
+                    // Try the socket once more: an owner that started meanwhile may have missed the inbox.
                     None => kept = Some(self.keep(run, id, message)?),
                 }
             } else if Instant::now() >= until {
@@ -148,8 +148,8 @@ impl Handle {
         }
     }
 
-    /// Puts a request into the inbox for the next owner. One of the same name that nobody sealed gives way to
-    /// it; what else waits there is the owner's to refuse, aloud.
+    /// Puts a request into the inbox for the next owner. It replaces an unsealed request with the same id;
+    /// the owner refuses any other unsealed request, with a warning.
     pub(crate) fn keep(
         &self,
         run: &RunId,
@@ -166,7 +166,7 @@ impl Handle {
         Ok(self.store.put(run, id, &row)?)
     }
 
-    /// What waits for a run: what Windlass has sealed, and what somebody else wrote into the database.
+    /// Returns the requests in the inbox of a run, sorted by whether Windlass sealed them.
     pub(crate) fn pending(&self, run: &RunId, key: InboxKey) -> Result<Pending, RunError> {
         let mut pending = Pending::default();
         for InboxRequest { id, body } in self.store.pending(run)? {
@@ -187,23 +187,23 @@ impl Handle {
     }
 }
 
-/// What waits in the inbox of a run.
+/// The requests in the inbox of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
-    /// Requests, in the order they came.
+    /// Sealed requests, in order of arrival.
     pub(crate) sealed: Vec<(InboxId, InboxMessage)>,
-    /// Requests with a seal that the key does not fit: the key was deleted or replaced since, or somebody wrote
-    /// them by hand.
+    /// Requests whose seal does not match the key. Either the key was deleted or replaced, or somebody wrote
+    /// the request by hand.
     pub(crate) unverified: Vec<(InboxId, InboxMessage)>,
     /// Rows that Windlass did not write.
     pub(crate) planted: Vec<InboxId>,
 }
 
-/// What the owner's reply says of a request, which may have been left for it before.
+/// Reads the owner's reply to a request that may also be in the inbox.
 fn heard(reply: &HookReply, kept: Option<PutResult>) -> Result<PutResult, RunError> {
     match (reply.exit, reply.stdout.as_str(), kept) {
         (0, FRESH, _) => Ok(PutResult::Fresh),
-        // What was kept just now is what the owner knows.
+        // The owner knows this request because it is the one we just put into the inbox.
         (0, _, Some(put)) => Ok(put),
         (0, _, None) => Ok(PutResult::Known),
         _ => Err(RunError::Refused(reply.stderr.clone())),

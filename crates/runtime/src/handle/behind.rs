@@ -1,4 +1,4 @@
-//! Notices that the log of a run lost its newest part: the run's folder then knows more than the log.
+//! Detects a log that lost its newest records: the run's folder then has more than the log.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -10,8 +10,9 @@ use super::Handle;
 use crate::error::RunError;
 
 impl Handle {
-    /// Refuses to go on with a run whose folder has a turn that is over and that its log does not know: what
-    /// was decided in it is lost. A turn under way is adopted, and a command that is over is not run again.
+    /// Fails if the folder of a run has a finished turn that is not in the log: the decisions after it are
+    /// lost. A turn in progress is no error, because the run adopts it; neither is a finished command,
+    /// because the run does not repeat it.
     pub(super) fn find_newest(&self, run: &RunId) -> Result<(), RunError> {
         match self.unknown_work(run)? {
             Some(folder) => Err(RunError::LogBehind { run: run.clone(), folder }),
@@ -19,7 +20,7 @@ impl Handle {
         }
     }
 
-    /// The folder of a turn that is over and that the log does not know.
+    /// Returns the folder of a finished turn that is not in the log.
     fn unknown_work(&self, run: &RunId) -> Result<Option<PathBuf>, RunError> {
         let dir = self.store.run_dir(run);
         let entries = std::fs::read_dir(&dir).into_iter().flatten().flatten();

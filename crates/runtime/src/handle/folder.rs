@@ -1,9 +1,9 @@
-//! One run a folder leaves its loop to a plugin: the plugin loops on one state file, and whoever writes
-//! it last would have the agents of the others.
+//! Allows one plugin loop per folder: a plugin keeps its loop in one state file, and the last writer of that
+//! file would get the agents of all runs.
 //!
-//! The right to it is a kernel lock in the state folder, named after the real path. A new prompt ends a
-//! run that was left without an owner and without an agent; a living one it leaves alone. Runs that such
-//! a plugin would loop against their will share the lock: none of them runs beside one that loops.
+//! The right to loop is a kernel lock in the state folder, named after the real path of the folder. A new
+//! prompt ends an earlier run that has neither owner nor agent, but not a live one. Runs whose sessions such
+//! a plugin would loop unasked share the lock, so none of them runs beside a looping run.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -18,26 +18,25 @@ use crate::error::RunError;
 use crate::named_lock::{LockAttempt, NamedLock, Share};
 use crate::view::children;
 
-/// The folder of the locks in the state folder.
+/// The folder of the locks, in the state folder.
 const LOCKS: &str = "loops";
 
-/// How often, and how many times, a lock is tried that no living run says to have.
+/// The pause between tries, and their number, for a lock that no live run claims.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 const LOOKS: u32 = 50;
 
-/// What a run has to do with the loops of plugins in its folder.
+/// The relation of a run to the plugin loops in its folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PluginLoopRole {
-    /// It has one.
+    /// A plugin loops this run.
     Loops,
-    /// A plugin is loaded that would loop its sessions, too.
+    /// A loaded plugin would loop the sessions of this run, too.
     WouldBeLooped,
-    /// Nothing.
     None,
 }
 
 impl PluginLoopRole {
-    /// A run that another one starts works with the right of that one.
+    /// Decides the role of a run. A child run uses the right of its parent.
     fn of(spec: &Spec) -> PluginLoopRole {
         if spec.parent.is_some() {
             return PluginLoopRole::None;
@@ -52,8 +51,8 @@ impl PluginLoopRole {
 }
 
 impl Handle {
-    /// Ends the run that has the loop of this folder and was left without owner and agent, and says
-    /// which. Where it lives, the new prompt is refused.
+    /// Ends the run that has the loop of this folder, if it has neither owner nor agent, and returns its id.
+    /// Fails if that run is live.
     pub async fn make_way(&self, spec: &Spec) -> Result<Option<RunId>, RunError> {
         if PluginLoopRole::of(spec) != PluginLoopRole::Loops {
             return Ok(None);
@@ -75,8 +74,8 @@ impl Handle {
         Ok(Some(last))
     }
 
-    /// Takes the loop of a folder for a run, where it needs it. Refused where another has it, or has not
-    /// ended since it had.
+    /// Takes the loop of a folder for a run, if it needs one. Fails if another run has the loop, or had it
+    /// last and has not ended.
     pub(crate) fn lock_folder(&self, run: &RunId, spec: &Spec) -> Result<Option<NamedLock>, RunError> {
         let part = PluginLoopRole::of(spec);
         if part == PluginLoopRole::None {
@@ -97,7 +96,7 @@ impl Handle {
         }
     }
 
-    /// The run before this one that had the loop of a folder last.
+    /// Returns the last run before this one that had the loop of a folder.
     pub(crate) fn last_loop_in(&self, spec: &Spec, run: &RunId) -> Option<RunId> {
         NamedLock::last_of(&self.folder_lock(spec)).filter(|last| last != run)
     }
@@ -117,14 +116,15 @@ impl Handle {
                 LockAttempt::Held(Some(run)) if self.is_unfinished(&run) => {
                     return Err(held(spec, Some(run)));
                 }
-                // Somebody only looks who has it, or takes it at this moment and has not said so yet.
+                // Another process only checks the lock, or took it just now and has not written its name yet.
                 LockAttempt::Held(_) => std::thread::sleep(LOOK_EVERY),
             }
         }
         Err(held(spec, self.at_work_in(spec)))
     }
 
-    /// A run with an owner in the same folder: one that shares the lock does not say so in it.
+    /// Finds a run with an owner in the same folder. Runs that share the lock do not write their name into
+    /// it.
     fn at_work_in(&self, spec: &Spec) -> Option<RunId> {
         let rows = self.store.runs().ok()?.into_iter();
         let mut here = rows.filter(|row| row.projection.workspace == spec.workspace).map(|row| row.id);
@@ -138,7 +138,7 @@ impl Handle {
         self.home.state.join(LOCKS).join(format!("{name}.lock"))
     }
 
-    /// Whether somebody owns a run, or an agent or anything else of it still works.
+    /// Decides whether a run has an owner, or an agent or another process that still works.
     fn lives(&self, run: &RunId) -> bool {
         if self.store.is_owned(run) {
             return true;

@@ -1,8 +1,8 @@
-//! Runs that the log does not know, and runs whose log this build cannot read: what lives of them
-//! is found in their folders, and can be ended.
+//! Finds runs that are not in the log, and runs whose log this build cannot read. Their folders show which
+//! processes are alive, and how to end them.
 //!
-//! A database that was emptied, deleted, or lost its newest part looks like a new one. The folders
-//! of the runs are still there, and a host still holds its lock.
+//! A database that was emptied, deleted, or lost its newest part looks like a new one. But the folders of the
+//! runs are still there, and each live host still holds its lock.
 
 use std::path::{Path, PathBuf};
 
@@ -19,36 +19,32 @@ use crate::recover;
 use crate::view::RunStatus;
 use crate::without_log::{children_of, one_of, owner_process};
 
-/// A folder of a run that the log does not know.
+/// A folder of a run that is not in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StrayRun {
-    /// The run, by the name of its folder.
+    /// The id, taken from the name of the folder.
     pub run: RunId,
-    /// The folder.
     pub dir: PathBuf,
-    /// The process that owns it, where one does.
+    /// The process that owns the run, if any.
     pub owner: Option<u32>,
-    /// What lives of it.
     pub living: Vec<LiveChild>,
 }
 
-/// A child that lives.
+/// A live child process of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveChild {
     /// Its turn, check or command.
     pub name: String,
     /// The process id of its host.
     pub host: Option<u32>,
-    /// Where it works.
     pub workspace: Option<PathBuf>,
 }
 
 /// The process that owns a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OwnerProcess {
-    /// Its id.
     pub pid: u32,
-    /// It was stopped, and does nothing until it goes on.
+    /// The process was stopped by a signal and does nothing until it is continued.
     pub is_stopped: bool,
 }
 
@@ -57,19 +53,19 @@ pub struct OwnerProcess {
 pub struct OtherVersion {
     /// The version of its records.
     pub found: u32,
-    /// The binary that recorded it, where it is still there.
+    /// The binary that recorded it, if it still exists.
     pub binary: Option<PathBuf>,
 }
 
 impl Handle {
-    /// The folders of runs that the log does not know.
+    /// Returns the folders of runs that are not in the log.
     pub fn strays(&self) -> Result<Vec<StrayRun>, RunError> {
         let mut strays: Vec<StrayRun> = Vec::new();
         for run in self.unknown()? {
             let dir = self.store.run_dir(&run);
             let living = children_of(&dir);
             let owner = self.store.folders().owner(&run);
-            // A run that begins at this moment has a folder first.
+            // A new run has a folder before it is in the log.
             if owner.is_none() || !living.is_empty() {
                 strays.push(StrayRun { run, dir, owner, living });
             }
@@ -77,7 +73,7 @@ impl Handle {
         Ok(strays)
     }
 
-    /// Whether the log holds nothing at all, while there are folders of runs; how many.
+    /// Returns the number of run folders if the log is empty, or `None` if nothing is lost.
     pub fn is_lost(&self) -> Result<Option<usize>, RunError> {
         if !self.store.is_empty()? {
             return Ok(None);
@@ -85,7 +81,7 @@ impl Handle {
         Ok(Some(self.strays()?.len()).filter(|count| *count > 0))
     }
 
-    /// The names of folders of runs that the log does not know.
+    /// Returns the folder names of runs that are not in the log.
     fn unknown(&self) -> Result<Vec<RunId>, RunError> {
         let entries = std::fs::read_dir(self.store.folders().all()).into_iter().flatten().flatten();
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
@@ -95,22 +91,22 @@ impl Handle {
         Ok(unknown)
     }
 
-    /// The one folder of an unknown run whose name begins so.
+    /// Returns the run that is not in the log and whose id starts with `prefix`, if there is exactly one.
     pub fn find_stray(&self, prefix: &str) -> Result<Option<StrayRun>, RunError> {
         Ok(one_of(self.strays()?, prefix))
     }
 
-    /// Ends everything that lives of a run, by its folder alone. Nothing is deleted or recorded.
+    /// Ends every live process of a run, using only its folder. Deletes and records nothing.
     fn end_children(&self, run: &RunId) -> EndedChildren {
         children::end_all(run, &self.store.run_dir(run))
     }
 
-    /// The process that owns a run, where one does.
+    /// Returns the process that owns a run, if any.
     pub fn owner(&self, run: &RunId) -> Option<OwnerProcess> {
         owner_process(&self.store.run_dir(run))
     }
 
-    /// Whether another version recorded a run, and which.
+    /// Returns the version that recorded a run, if it is not one that this build reads.
     pub fn other_version(&self, run: &RunId) -> Result<Option<OtherVersion>, RunError> {
         let first = self.store.read_from(run, 1, 1)?;
         let Some(entry) = first.first() else { return Ok(None) };
@@ -123,18 +119,18 @@ impl Handle {
         }
     }
 
-    /// Whether the log of a run says other effects than this build plans, so that it cannot go on with it.
+    /// Returns true if this build plans other effects than the log of a run says, and so cannot continue it.
     pub fn has_diverged(&self, run: &RunId) -> Result<bool, RunError> {
         Ok(self.view(run)?.divergence.is_some())
     }
 
-    /// The binary that recorded a run, where it is still there.
+    /// Returns the binary that recorded a run, if it still exists.
     fn recorder(&self, run: &RunId) -> Option<PathBuf> {
         let first = self.store.read_from(run, 1, 1).ok()?;
         self.binary_of(run, &first.first()?.body)
     }
 
-    /// Says of a run that another version recorded which binary that was.
+    /// Adds the binary that recorded the run to an error about another version.
     pub(crate) fn with_binary(&self, error: RunError) -> RunError {
         match error {
             RunError::OtherVersion { run, found, .. } => {
@@ -149,9 +145,11 @@ impl Handle {
         }
     }
 
-    /// Ends a run that another version recorded, or decided by other rules. Its owner is asked, where it has one; else its
-    /// children are ended, and lists show it as cancelled. Its log is left as it is, and the request
-    /// waits in its inbox for a Windlass that can read it. `None` where an owner is to end it.
+    /// Ends a run that another version recorded, or that this build would decide differently.
+    ///
+    /// If the run has an owner, asks the owner and returns `None`. Otherwise ends its children, and lists
+    /// show it as cancelled. Its log does not change; the request waits in the inbox for a Windlass that can
+    /// read the log.
     pub async fn cancel_other_version(&self, run: &RunId) -> Result<Option<EndedChildren>, RunError> {
         let run = run.clone();
         self.waiting(move |handle| handle.end_other_version(&run)).await
@@ -165,7 +163,7 @@ impl Handle {
             return Err(RunError::Over(run.clone()));
         }
         if self.other_version(run)?.is_some() {
-            // As an older owner, or the binary that resumes the run, reads it: neither knows of seals.
+            // Not sealed: neither an older owner nor the older binary that resumes the run knows seals.
             let body = serde_json::to_vec(&InboxMessage::Cancel).map_err(RunError::Encode)?;
             self.store.put(run, &InboxId::new("cancel/other-version"), &body)?;
         } else {
@@ -183,8 +181,8 @@ impl Handle {
         Ok(Some(ended))
     }
 
-    /// The binary that recorded a run: the one its first record names, or the one that was put
-    /// aside last before it began.
+    /// Returns the binary that recorded a run: the one in its first record, or else the newest copy made
+    /// before the run started.
     fn binary_of(&self, run: &RunId, first: &[u8]) -> Option<PathBuf> {
         let bin = self.home.state.join("bin");
         let text = String::from_utf8_lossy(first);
@@ -209,7 +207,7 @@ impl Handle {
     }
 }
 
-/// Whether a folder holds more than the lock of its owner.
+/// Returns true if a folder contains more than the lock of its owner.
 fn is_used(dir: &Path) -> bool {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     entries.map(|entry| entry.file_name()).any(|name| name != "owner.lock")

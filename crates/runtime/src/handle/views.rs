@@ -1,4 +1,4 @@
-//! Looking at runs: which there are, how each stands, what its log and its agents say.
+//! Reads runs: the list, the status of each, their logs and the output of their agents.
 
 use std::path::Path;
 
@@ -13,11 +13,11 @@ use crate::recover::{self, Recovered};
 use crate::transcript::{TranscriptPlace, TranscriptReader};
 use crate::view::{RunStatus, RunView};
 
-/// How many records are read at once.
+/// The number of records in one read.
 const BATCH: usize = 256;
 
 impl Handle {
-    /// The run whose id begins so.
+    /// Returns the run whose id starts with `prefix`.
     pub fn find(&self, prefix: &str) -> Result<RunId, RunError> {
         match self.store.find(prefix)? {
             RunMatch::One(row) => Ok(row.id),
@@ -32,7 +32,7 @@ impl Handle {
         }
     }
 
-    /// One run as it stands.
+    /// Returns the current state of a run.
     pub fn view(&self, run: &RunId) -> Result<RunView, RunError> {
         let seen = recover::look(&self.store, run).map_err(|error| self.with_binary(error))?;
         let Recovered { loaded, state, divergence } = seen;
@@ -42,12 +42,12 @@ impl Handle {
         Ok(RunView { run, status, state, seq, cadence, divergence, dir })
     }
 
-    /// A run that is not over and that nobody owns has crashed, and can be resumed.
+    /// Corrects a status: a run that is not over and has no owner has crashed, and can be resumed.
     pub(crate) fn owned(&self, run: &RunId, status: RunStatus) -> RunStatus {
         status.unless_lost(|| self.store.is_owned(run))
     }
 
-    /// The log of a run from a place on.
+    /// Returns the log of a run from a sequence number on.
     pub fn records(&self, run: &RunId, from: u64) -> Result<Vec<(u64, Record)>, RunError> {
         let mut out: Vec<(u64, Record)> = Vec::new();
         loop {
@@ -60,7 +60,7 @@ impl Handle {
         }
     }
 
-    /// The first of these; none at the end of the log.
+    /// Returns the first batch of these records, which is empty at the end of the log.
     pub fn some_records(&self, run: &RunId, from: u64) -> Result<Vec<(u64, Record)>, RunError> {
         let batch = self.store.read_from(run, from, BATCH)?;
         let records: Result<Vec<_>, _> =
@@ -68,13 +68,13 @@ impl Handle {
         records.map_err(|error| self.with_binary(error))
     }
 
-    /// One record of a run; `None` where its log ends before.
+    /// Returns one record of a run, or `None` past the end of the log.
     pub(crate) fn record_at(&self, run: &RunId, seq: u64) -> Result<Option<Record>, RunError> {
         let found = self.store.read_from(run, seq, 1)?;
         found.first().map(|entry| recover::read(run, entry)).transpose()
     }
 
-    /// What the agent says and does in one turn, after what was given out before.
+    /// Opens the transcript of one turn after a place reached before.
     pub(crate) fn transcript(
         &self,
         run: &RunId,
@@ -86,7 +86,7 @@ impl Handle {
         TranscriptReader::open(&dir.join(windlass_core::launch::files::STDOUT), dialect, place)
     }
 
-    /// The driver of a turn, as the first record says.
+    /// Returns the driver of a turn, as in the first record.
     fn driver_of(&self, run: &RunId, effect: &EffectId) -> Option<String> {
         match self.record_at(run, 1).ok()??.event {
             Event::RunStarted { spec } => spec.driver_of(&effect.node).map(str::to_owned),
@@ -94,17 +94,17 @@ impl Handle {
         }
     }
 
-    /// What a run changed in its repository so far, a line a file; `None` where there is none.
+    /// Returns the changes of a run in its repository, one line per file, or `None` without a repository.
     pub fn changes(&self, run: &RunId) -> Result<Option<Vec<String>>, RunError> {
         let state = self.view(run)?.state;
-        // A fork has the beginning of another run in its log, and began later.
+        // The log of a fork starts with records of another run, so its base commit is that of the other run.
         let base = crate::changes::base(&self.store.run_dir(run)).or_else(|| state.bookkeeping.base.clone());
         let Some(base) = &base else { return Ok(None) };
         let workspace = Path::new(&state.spec.workspace);
         Ok(Some(crate::changes::since(&self.store.run_dir(run), workspace, base)))
     }
 
-    /// Whether a run works in a repository, also where nobody looked at it when the run began.
+    /// Returns true if a run works in a repository, even if no base commit was recorded at its start.
     pub fn is_in_repository(&self, run: &RunId) -> bool {
         self.view(run).is_ok_and(|view| git::is_repository(Path::new(&view.state.spec.workspace)))
     }

@@ -1,11 +1,11 @@
-//! Calls that may wait for another process, a lock or the disk: they wait on a thread of their own, so that
-//! whoever calls can do something else meanwhile.
+//! Moves calls that may wait for another process, a lock or the disk to a separate thread, so that the caller
+//! is free meanwhile.
 
 use super::Handle;
 use crate::error::RunError;
 
 impl Handle {
-    /// Does something that may wait, and gives what came of it.
+    /// Runs a blocking function on a separate thread and returns its result.
     pub(crate) async fn waiting<T, E>(
         &self,
         work: impl FnOnce(&Handle) -> Result<T, E> + Send + 'static,

@@ -1,5 +1,5 @@
-//! Chooses what is run: a workflow by its name or because it is the only one, or an entity; and
-//! with it all workflows that are run from there.
+//! Selects what to run: a workflow by name, the only workflow of the plugins, or an entity. Collects all
+//! workflows that it runs, too.
 
 use std::path::Path;
 
@@ -17,21 +17,19 @@ use crate::entities;
 use crate::home::Home;
 use crate::user_error::{ProblemPart, UserError, UserErrorKind};
 
-/// What is to be run.
+/// The selected workflow and everything it runs.
 pub(super) struct Selection<'a> {
-    /// The workflow itself.
     pub(super) main: PlannedWorkflow<'a>,
-    /// Those that it runs, at any depth, each once.
+    /// The workflows it runs, at any depth, each once.
     pub(super) others: Vec<PlannedWorkflow<'a>>,
     /// The entities that nodes name.
     pub(super) registry: Registry,
-    /// What is odd but possible.
     pub(super) warnings: Vec<ProblemPart>,
-    /// What was looked at on the way.
+    /// One line per provider about the entities found.
     pub(super) notes: Vec<String>,
 }
 
-/// A workflow, and the document it was read from where it is one.
+/// A workflow, with the document it was read from if there is one.
 pub(super) struct PlannedWorkflow<'a> {
     pub(super) workflow: Workflow,
     pub(super) document: Option<&'a WorkflowDocument>,
@@ -58,15 +56,15 @@ impl<'a> PlannedWorkflow<'a> {
     }
 }
 
-/// Where to look for what is wanted.
+/// The sources in which a request finds its workflow.
 pub(super) struct WorkflowSources<'a> {
     pub(super) home: &'a Home,
     pub(super) cwd: &'a Path,
     pub(super) resolved: &'a Resolved,
     pub(super) catalog: &'a Catalog,
-    /// What is wrong with documents that were left out.
+    /// The diagnostics of documents that were set aside.
     pub(super) broken: &'a [Diagnostic],
-    /// The checks of flags.
+    /// The checks from `--check`.
     pub(super) checks: &'a [Check],
 }
 
@@ -84,7 +82,7 @@ impl<'a> WorkflowSources<'a> {
         let found = loaded.registry.lookup(*kind, name);
         let entity = found.map_err(|miss| {
             let Some(problem) = loaded.broken(name) else {
-                let hint = format!("`windlass entities list --type {kind}` names those there are");
+                let hint = format!("`windlass entities list --type {kind}` lists them");
                 return UserError::new(UserErrorKind::Configuration, miss.to_string()).hint(hint);
             };
             let text = format!("{kind} `{name}` cannot be used: {}", entities::why(problem));
@@ -98,7 +96,7 @@ impl<'a> WorkflowSources<'a> {
         Ok(Selection { registry: loaded.registry, notes, ..part.alone() })
     }
 
-    /// A document and all that is run from it, checked. An error in one of them is refused.
+    /// Checks a document and every workflow it runs. Refuses an error in any of them.
     fn with_others(
         &self,
         request: &RunRequest,
@@ -123,7 +121,7 @@ impl<'a> WorkflowSources<'a> {
         Ok(Selection { main, others, registry: world.into_registry(), warnings, notes: Vec::new() })
     }
 
-    /// Everything that is wrong with a workflow: an error is refused, the rest is said.
+    /// Refuses a workflow with errors, and collects its warnings.
     fn check(
         &self,
         world: &World<'_>,
@@ -141,14 +139,14 @@ impl<'a> WorkflowSources<'a> {
         if let Some(problem) = not_yet(document) {
             return Err(problem);
         }
-        // Nobody can mend what comes with Windlass.
+        // Users cannot fix the workflows that come with Windlass.
         if !part.is_builtin {
             warnings.extend(found.into_iter().map(ProblemPart::from));
         }
         Ok(())
     }
 
-    /// A workflow that is called and broken is not one that does not exist.
+    /// Reports a called workflow as broken rather than missing if its document has errors.
     fn is_whole(&self, name: &str) -> Result<(), UserError> {
         if self.catalog.workflows.iter().any(|entry| entry.name == name) {
             return Ok(());
@@ -156,7 +154,7 @@ impl<'a> WorkflowSources<'a> {
         UserError::of(&self.catalog.about(self.broken, name)).map_or(Ok(()), Err)
     }
 
-    /// A workflow that is called and not there may be in a file that says no name.
+    /// Adds a hint to the error about a missing workflow: it may be in a file without a name.
     fn with_nameless(&self, problem: UserError, workflow: &Workflow) -> UserError {
         let is_there = |name: &String| !matches!(self.catalog.named(name), Ok(None));
         let missing = nodes::called(workflow).into_iter().find(|name| !is_there(name));
@@ -170,7 +168,7 @@ impl<'a> WorkflowSources<'a> {
     }
 }
 
-/// Nodes that can be written and not yet be run.
+/// Refuses nodes that a document may contain but that cannot run yet.
 fn not_yet(document: &WorkflowDocument) -> Option<UserError> {
     let refused = nodes::each(&document.workflow).into_iter().filter_map(|node| {
         let act = &node.node.kind;
@@ -185,14 +183,13 @@ fn not_yet(document: &WorkflowDocument) -> Option<UserError> {
     UserError::of(&refused.collect::<Vec<_>>())
 }
 
-/// What was left out: what to say of it, and what is wrong with it.
+/// The broken documents that a plan leaves out, with a warning about each.
 pub(super) struct SetAside {
     pub(super) warnings: Vec<String>,
     pub(super) broken: Vec<Diagnostic>,
 }
 
-/// A document that is broken is in nobody's way but of those who want that one: the others hear
-/// of it. What is wrong with it, when it is the one.
+/// Sets broken documents aside. Only a request that needs one of them fails; the others get a warning.
 pub(super) fn set_aside(catalog: &mut Catalog, want: &WantedWorkflow) -> Result<SetAside, UserError> {
     let is_broken =
         |file: &String| catalog.problems.iter().any(|problem| problem.is_error() && problem.is_in(file));
@@ -217,8 +214,8 @@ pub(super) fn set_aside(catalog: &mut Catalog, want: &WantedWorkflow) -> Result<
     };
     let of_plugins: Vec<Diagnostic> = broken.iter().filter(is_of_a_plugin).cloned().collect();
     if let (WantedWorkflow::Workflow(None), Some(problem)) = (want, UserError::of(&of_plugins)) {
-        // It may be the one that is meant: nothing else is run in its place.
-        return Err(problem.hint("mend it, or say what to run: `--workflow NAME`, or `windlass loop`"));
+        // The broken workflow may be the intended one, so nothing else runs in its place.
+        return Err(problem.hint("fix it, or say what to run: `--workflow NAME`, or `windlass loop`"));
     }
     let mut names: Vec<&str> = broken
         .iter()
@@ -232,14 +229,14 @@ pub(super) fn set_aside(catalog: &mut Catalog, want: &WantedWorkflow) -> Result<
     Ok(SetAside { warnings, broken })
 }
 
-/// Only a workflow document has inputs of its own.
+/// Refuses `--input` for anything but a workflow document.
 fn no_inputs(request: &RunRequest, name: &str) -> Result<(), UserError> {
     let Some((input, _)) = request.inputs.first() else { return Ok(()) };
     Err(UserError::new(UserErrorKind::Usage, format!("`{name}` has no input `{input}`"))
         .hint("only workflow documents with `inputs` take --input"))
 }
 
-/// The named workflow; or the only one of the plugins; or the built-in loop.
+/// Returns the named workflow, else the only one of the plugins, else the built-in loop.
 fn select<'a>(
     catalog: &'a Catalog,
     broken: &[Diagnostic],

@@ -1,8 +1,9 @@
-//! What an entity is to a session: its text, its model, the tools it keeps to.
+//! Turns an entity into a session: its prompt, its model, its tool limits.
 //!
-//! What only one CLI can do is done here for all of them: a command in the text is run under the
-//! session's own permission rules, a mentioned file is read, and what cannot be done is said. The
-//! text is made when the node begins; before the run it is only looked at, without running anything.
+//! Windlass does for every agent what only one CLI can do: it runs the commands in a text under the session's
+//! permission rules, and it attaches mentioned files. A warning reports everything that cannot be done. The
+//! text is written when the node starts. Before the run it is written once as a dry run, which starts no
+//! program.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -28,29 +29,29 @@ use windlass_peers::process::{ProgramOutput, ShortEnv, ShortProgram, run_short};
 use crate::error::chain;
 use crate::user_error::{UserError, UserErrorKind};
 
-/// How long a command in a text may take, if the whole run may take longer.
+/// The time limit of a command in a text. The run's own limit applies if it is shorter.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How large a text may become by what is put into it.
+/// The maximum size of a text after arguments are inserted.
 const LARGEST: usize = 16 << 20;
-/// How much of what it prints, or of a mentioned file, goes into the text.
+/// The maximum number of bytes that a command's output or a mentioned file adds to the text.
 const MOST: usize = 256 * 1024;
 
-/// What is known of a session while its text is made.
+/// The surroundings of a session while its text is written.
 pub(crate) struct PromptContext<'a> {
     pub(crate) workspace: &'a Path,
     pub(crate) env: &'a [(String, String)],
-    /// What the agent can do.
     pub(crate) can: Capabilities,
     pub(crate) isolation: Isolation,
     pub(crate) rules: &'a PermissionRules,
     pub(crate) on_permission: OnPermission,
-    /// How long the whole run may take.
+    /// The time limit of the whole run.
     pub(crate) timeout_ms: Option<u64>,
-    /// Nothing is run: commands in the text stay as they are written.
+    /// True if nothing may run: commands in the text stay as they are written.
     pub(crate) dry_run: bool,
 }
 
-/// One session with an entity. What the run is told is its arguments, or what an agent is asked.
+/// Builds a workflow with one session. The run's input becomes the entity's arguments, or the prompt of an
+/// agent.
 pub(super) fn workflow(entity: &Entity) -> Workflow {
     let name = entity.name.clone();
     let told = Template("{{ input }}".to_owned());
@@ -81,12 +82,12 @@ pub(super) fn workflow(entity: &Entity) -> Workflow {
     }
 }
 
-/// The model as the driver names it; nothing where its own choice is as good.
+/// Returns the model under the driver's name for it, or nothing if the driver's default will do.
 pub(super) fn model_for(model: &Model, provider: Provider, can: Capabilities) -> Option<String> {
     match model.tier {
         Tier::Inherit if model.original == "inherit" || can.model_tiers => None,
         Tier::Inherit => Some(model.original.clone()),
-        // A whole name of Claude Code's own, which says more than the tier.
+        // A full model name of Claude Code is more precise than the tier.
         Tier::Opus | Tier::Sonnet | Tier::Haiku
             if can.model_tiers && provider == Provider::Claude && is_plain_name(&model.original) =>
         {
@@ -103,8 +104,8 @@ fn is_plain_name(model: &str) -> bool {
     model.starts_with("claude-") && model.chars().all(is_plain)
 }
 
-/// Holds a session to the limits of its entity. They narrow what the run may do and never widen it: a
-/// command or skill may only spare a question about the tools it lists.
+/// Restricts a session to the limits of its entity. They never widen what the run may do; a command or skill
+/// can only save the permission question for the tools it lists.
 pub(super) fn narrow(
     entity: &Entity,
     (driver, can): (&str, Capabilities),
@@ -140,7 +141,7 @@ fn bound(
     for written in wider {
         say(format!("limits a tool to `{written}`, which `{driver}` cannot"));
     }
-    // Without a rule the whole preset is allowed already; a first one would narrow it.
+    // An empty list allows the whole preset, so a first rule would narrow it.
     if let Some(only) = only.as_ref().filter(|_| entity.kind != EntityKind::Agent && !rules.allow.is_empty())
     {
         rules.allow.extend(only.iter().cloned());
@@ -151,7 +152,7 @@ fn bound(
     }
 }
 
-/// What the agent is told, and who it is to be.
+/// Returns the prompt and, for an agent, the system prompt.
 pub(crate) fn texts(
     entity: &Entity,
     args: &str,
@@ -168,7 +169,7 @@ pub(crate) fn texts(
     };
     if entity.kind == EntityKind::Agent {
         if args.trim().is_empty() {
-            let text = format!("agent `{}` is asked nothing", entity.name);
+            let text = format!("agent `{}` needs a task", entity.name);
             return Err(UserError::new(UserErrorKind::Usage, text)
                 .hint(format!("give it a task: windlass run --agent {} \"TASK\"", entity.name)));
         }
@@ -181,7 +182,7 @@ pub(crate) fn texts(
     }
     let prompt = plain_for(stage.can, writing.whole(args)?);
     if prompt.trim().is_empty() {
-        let text = format!("{} `{}` says nothing", entity.kind, entity.name);
+        let text = format!("{} `{}` has an empty text", entity.kind, entity.name);
         return Err(
             UserError::new(UserErrorKind::Configuration, text).hint(format!("see {}", entity.source.path))
         );
@@ -189,8 +190,8 @@ pub(crate) fn texts(
     Ok((prompt, None))
 }
 
-/// Keeps an agent from taking a message that begins with a slash for a command of its own: after a line
-/// break it is what it says.
+/// Keeps an agent from reading a message that begins with a slash as one of its own commands: a line break
+/// comes first.
 fn plain_for(can: Capabilities, message: String) -> String {
     match can.slash_commands && message.starts_with('/') {
         true => format!("\n{message}"),
@@ -198,7 +199,7 @@ fn plain_for(can: Capabilities, message: String) -> String {
     }
 }
 
-/// The text of an entity in the making.
+/// The text of an entity while it is being written.
 struct EntityTextWriter<'a> {
     entity: &'a Entity,
     stage: &'a PromptContext<'a>,
@@ -230,7 +231,7 @@ impl EntityTextWriter<'_> {
         Ok(attached.into_iter().fold(std::mem::take(&mut self.text), |text, more| text + &more))
     }
 
-    /// A command in the text becomes what it prints.
+    /// Replaces a command in the text with its output.
     fn shell(&mut self, command: &str, written: &str) -> Result<(), UserError> {
         if let Some(reason) = self.refusal(command) {
             let entity = self.entity;
@@ -268,8 +269,8 @@ impl EntityTextWriter<'_> {
         Ok(())
     }
 
-    /// Why the limits of the entity, or the rules of the run, do not let a command run. Nobody can be
-    /// asked yet.
+    /// Returns the reason why the entity's limits or the run's rules forbid a command. Nobody can be asked
+    /// for permission yet.
     fn refusal(&self, command: &str) -> Option<String> {
         let stage = self.stage;
         let workspace = stage.workspace.to_string_lossy();
@@ -281,8 +282,8 @@ impl EntityTextWriter<'_> {
         }
     }
 
-    /// Some agents read a mentioned file themselves; for others it is put at the end. `@{file}` means a file
-    /// and nothing else, and only Gemini would read it.
+    /// Handles a mentioned file. Some agents read it themselves; for the others its content is appended.
+    /// `@{file}` is always appended, because only Gemini would read it.
     fn mention(&mut self, path: &str, written: &str) -> Result<(), UserError> {
         self.text.push_str(written);
         let is_braced = written.starts_with("@{");
@@ -295,7 +296,7 @@ impl EntityTextWriter<'_> {
             Ok(Some(content)) => self.attached.push(format!("\n\nContents of {path}:\n\n{content}")),
             Ok(None) if is_braced => return Err(self.unreadable(written, "there is no such file")),
             Err(why) if is_braced => return Err(self.unreadable(written, &why)),
-            // Much that looks like a path is none: a package's scope, a decorator.
+            // Many words that look like a path are not one: a package scope, a decorator.
             Ok(None) => {}
             Err(why) => self.warn(&format!("`{written}` in its text stays as it is: {why}")),
         }
@@ -305,7 +306,7 @@ impl EntityTextWriter<'_> {
     fn unreadable(&self, written: &str, why: &str) -> UserError {
         let Entity { kind, name, .. } = self.entity;
         let text = format!(
-            "{kind} `{name}` cannot be given `{written}` of its text: {why}{}",
+            "{kind} `{name}` cannot read `{written}` in its text: {why}{}",
             place(self.entity, written)
         );
         UserError::new(UserErrorKind::Configuration, text).hint("name a text file of the workspace")
@@ -316,7 +317,7 @@ impl EntityTextWriter<'_> {
     }
 }
 
-/// Where a piece of an entity's text is, as an error shows it: the line of its file, where that has it.
+/// Returns the line of the entity's file that contains a piece of text, as an error shows it.
 fn place(entity: &Entity, written: &str) -> String {
     let EntitySource { path, line, level, .. } = &entity.source;
     if *level == Level::Builtin {
@@ -336,7 +337,7 @@ fn place(entity: &Entity, written: &str) -> String {
     }
 }
 
-/// The mark of a command or a file in a text of Gemini's that nothing ends.
+/// Returns the opening mark of a command or file in a Gemini command that is never closed.
 fn unclosed(entity: &Entity) -> Option<&'static str> {
     if entity.source.provider != Provider::Gemini || entity.kind != EntityKind::Command {
         return None;
@@ -348,7 +349,7 @@ fn unclosed(entity: &Entity) -> Option<&'static str> {
     ["!{", "@{"].into_iter().find(is_left)
 }
 
-/// The folder of a skill that has more in it than its text.
+/// Returns the folder of a skill that contains more than the skill's text.
 fn base_folder(entity: &Entity) -> Option<&str> {
     if entity.kind != EntityKind::Skill || entity.source.level == Level::Builtin {
         return None;
@@ -359,7 +360,7 @@ fn base_folder(entity: &Entity) -> Option<&str> {
     folder.to_str().filter(|_| has_more)
 }
 
-/// The text of a file of the workspace; nothing where there is none.
+/// Reads a text file of the workspace. Returns nothing if there is none.
 fn read_mentioned(workspace: &Path, path: &str) -> Result<Option<String>, String> {
     let path = files::inside(workspace, Path::new(path)).map_err(|error| chain(&error))?;
     let most = u64::try_from(MOST).unwrap_or(u64::MAX);

@@ -1,4 +1,4 @@
-//! Flags that are about the nodes of a workflow: where they belong, and where they do not.
+//! Applies flags to the nodes of a workflow, and refuses flags that no node can use.
 
 use windlass_core::graph::workflow::{NodeKind, TaskLoopNode};
 use windlass_core::looping::reach;
@@ -12,7 +12,7 @@ fn usage(text: impl Into<String>) -> UserError {
     UserError::new(UserErrorKind::Usage, text)
 }
 
-/// Puts flags into the graphs that are run, and refuses those that would mean nothing there.
+/// Writes flags into the graphs, and refuses those that have no meaning there.
 pub(super) fn apply<'a>(
     flags: &PlanFlags,
     main: &mut PlannedWorkflow<'a>,
@@ -42,7 +42,7 @@ pub(super) fn apply<'a>(
     Ok(())
 }
 
-/// Where no session has turns, `--max-iterations` is for the rounds of every task loop; how many there are.
+/// Applies `--max-iterations` to every task loop if no session has turns. Returns the number of task loops.
 fn rounds<'a>(
     flags: &PlanFlags,
     main: &mut PlannedWorkflow<'a>,
@@ -61,7 +61,7 @@ fn rounds<'a>(
     loops
 }
 
-/// `--jobs` is for every task loop there is.
+/// Applies `--jobs` to every task loop.
 fn jobs<'a>(
     flags: &PlanFlags,
     main: &mut PlannedWorkflow<'a>,
@@ -87,7 +87,7 @@ fn jobs<'a>(
     Ok(())
 }
 
-/// A program, or arguments for one, mean something to one driver only.
+/// Refuses `--agent-bin` and agent arguments if the run uses several drivers: they fit only one.
 pub(super) fn one_driver(request: &RunRequest, spec: &Spec) -> Result<(), UserError> {
     let what = match (&request.flags.agent_bin, request.agent_args.is_empty()) {
         (Some(_), _) => "--agent-bin names the program",
@@ -110,7 +110,7 @@ pub(super) fn one_driver(request: &RunRequest, spec: &Spec) -> Result<(), UserEr
     ))
 }
 
-/// The checks of `--check`. Two of one name are a mistake.
+/// Reads the `--check` flags. Refuses two checks with the same name.
 pub(super) fn checks(flags: &PlanFlags) -> Result<Vec<Check>, UserError> {
     let mut checks: Vec<Check> = Vec::new();
     for text in &flags.checks {
@@ -124,8 +124,8 @@ pub(super) fn checks(flags: &PlanFlags) -> Result<Vec<Check>, UserError> {
     Ok(checks)
 }
 
-/// `NAME=COMMAND` or a command. A name is in small letters, so that the variable of
-/// `RUST_BACKTRACE=1 cargo test` is not taken for one.
+/// Reads `NAME=COMMAND` or a plain command. Names are lowercase, so that the variable in `RUST_BACKTRACE=1
+/// cargo test` is not taken for a name.
 fn named_check(text: &str) -> Result<Check, UserError> {
     let (name, command) = match text.split_once('=') {
         Some((name, command)) if is_name(name) => (name, command),

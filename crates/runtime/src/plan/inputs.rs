@@ -1,4 +1,4 @@
-//! The inputs of a workflow: what was typed for them, as what they are.
+//! Reads the typed inputs of a workflow into values of the declared kinds.
 
 use std::collections::BTreeMap;
 
@@ -9,19 +9,19 @@ use windlass_core::graph::workflow::{InputKind, NodeKind, Workflow, WorkflowInpu
 use super::{RunRequest, WantedWorkflow, nodes};
 use crate::user_error::{UserError, UserErrorKind};
 
-/// What each input is where nobody says: its default, or nothing.
+/// Returns the default of each input, or an empty value.
 pub(super) fn defaults(workflow: &Workflow) -> BTreeMap<String, Value> {
     let value =
         |input: &WorkflowInput| (input.name.clone(), input.default.clone().unwrap_or_else(|| unsaid(input)));
     workflow.inputs.iter().map(value).collect()
 }
 
-/// What each input must be.
+/// Returns the kind of each input.
 pub(super) fn kinds(workflow: &Workflow) -> BTreeMap<String, InputKind> {
     workflow.inputs.iter().map(|input| (input.name.clone(), input.kind)).collect()
 }
 
-/// Nothing; of an input that whoever runs the workflow must say, of which kind it will be.
+/// Returns null; for a required input without a default, a placeholder of its kind.
 fn unsaid(input: &WorkflowInput) -> Value {
     match input.kind {
         _ if !input.required => Value::Null,
@@ -32,8 +32,7 @@ fn unsaid(input: &WorkflowInput) -> Value {
     }
 }
 
-/// What each input is: as given, else its default; nothing where neither is said. Or all that is
-/// wrong with what was typed.
+/// Returns the value of each input: as typed, else its default, else null. Reports all errors at once.
 pub(super) fn given(request: &RunRequest, parts: &[&Workflow]) -> Result<BTreeMap<String, Value>, UserError> {
     let Some(workflow) = parts.first() else { return Ok(BTreeMap::new()) };
     let mut wrong = strangers(workflow, &request.inputs);
@@ -50,7 +49,7 @@ pub(super) fn given(request: &RunRequest, parts: &[&Workflow]) -> Result<BTreeMa
     UserError::all(wrong).map_or(Ok(values), Err)
 }
 
-/// What was given, and is no input.
+/// Reports typed inputs that the workflow does not have.
 fn strangers(workflow: &Workflow, given: &[(String, String)]) -> Vec<UserError> {
     let names: Vec<&str> = workflow.inputs.iter().map(|input| input.name.as_str()).collect();
     let there =
@@ -81,7 +80,7 @@ fn one(workflow: &Workflow, input: &WorkflowInput, given: &[(String, String)]) -
     }
 }
 
-/// What was typed, as what the input is. A list is given once an item.
+/// Converts the typed text to the kind of the input. A list is typed once per item.
 fn value(input: &WorkflowInput, given: &[(String, String)]) -> Result<Value, UserError> {
     let texts: Vec<&String> =
         given.iter().filter(|(name, _)| *name == input.name).map(|(_, text)| text).collect();
@@ -117,7 +116,7 @@ fn value(input: &WorkflowInput, given: &[(String, String)]) -> Result<Value, Use
     Err(wrong(&format!("one of {}", words.join(", "))))
 }
 
-/// A workflow that works on its input needs one; one that looks whether there is any does not.
+/// Refuses an empty input if the workflow uses its input without testing it first.
 fn empty(request: &RunRequest, parts: &[&Workflow]) -> Option<UserError> {
     let is_named = matches!(request.want, WantedWorkflow::Workflow(Some(_)));
     let main = parts.first()?;
@@ -134,16 +133,16 @@ fn empty(request: &RunRequest, parts: &[&Workflow]) -> Option<UserError> {
     )
 }
 
-/// What to say where an input was given that no node uses.
+/// Returns a warning if an input was typed that no node uses.
 pub(super) fn unused(request: &RunRequest, parts: &[&Workflow]) -> Option<String> {
     let name = &parts.first()?.name;
     let is_workflow = !matches!(request.want, WantedWorkflow::Entity { .. });
     let is_used = || reached(parts).into_iter().any(uses_input);
     (is_workflow && !request.input.trim().is_empty() && !is_used())
-        .then(|| format!("workflow `{name}` does not use its input, so what was given is ignored"))
+        .then(|| format!("workflow `{name}` does not use its input, so the given input is ignored"))
 }
 
-/// The first workflow, and those that are given its input because they are told none of their own.
+/// Returns the main workflow and the workflows that inherit its input because their node sets none.
 fn reached<'w>(parts: &[&'w Workflow]) -> Vec<&'w Workflow> {
     let mut reached: Vec<&Workflow> = parts.first().copied().into_iter().collect();
     let mut at = 0;
@@ -167,7 +166,7 @@ fn reached<'w>(parts: &[&'w Workflow]) -> Vec<&'w Workflow> {
     reached
 }
 
-/// Whether it looks whether there is an input.
+/// Decides whether a workflow tests for an input.
 fn asks(workflow: &Workflow) -> bool {
     let body = serde_json::to_string(&workflow.body).unwrap_or_default();
     let words: Vec<&str> = body.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '.').collect();

@@ -1,5 +1,5 @@
-//! Looks at what the only session of a run will be told, so that what is wrong with it is found
-//! before the run begins. Nothing is run for it.
+//! Writes the prompt of a run's only session ahead of time, so that errors in it appear before the run
+//! starts. Runs no program.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use super::entity::{PromptContext, texts};
 use crate::home::Home;
 use crate::user_error::{UserError, UserErrorKind};
 
-/// Makes the text of the only session, where nothing of the run itself is needed for it.
+/// Writes the prompt of the only session, unless it needs values that only the run can provide.
 pub(super) fn ahead(home: &Home, spec: &Spec, warnings: &mut Vec<String>) -> Result<(), UserError> {
     let Some((node, session_settings)) = spec.only_session() else { return Ok(()) };
     let Some(template) = told(node).filter(|_| node.when.is_none()) else { return Ok(()) };
@@ -36,7 +36,7 @@ pub(super) fn ahead(home: &Home, spec: &Spec, warnings: &mut Vec<String>) -> Res
     texts(entity, &text, &stage, warnings).map(drop)
 }
 
-/// What a session is told: its prompt, or what an entity is.
+/// Returns the template that a session starts with: its prompt, or the arguments of its entity.
 fn told(node: &Node) -> Option<&Template> {
     static NOTHING: Template = Template(String::new());
     let NodeKind::Session(session) = &node.kind else { return None };
@@ -48,7 +48,7 @@ fn told(node: &Node) -> Option<&Template> {
     })
 }
 
-/// Whether it says something that is only known when the run is there.
+/// Decides whether a template uses a value that only the run can provide.
 fn needs_a_run(template: &Template) -> bool {
     let is_known = |root: &str| matches!(root, "input" | "inputs");
     names_used(template).is_ok_and(|names| !names.uses.iter().all(|used| is_known(used.root())))

@@ -1,4 +1,4 @@
-//! Several tasks at once are done in worktrees: whether there can be any is looked at here.
+//! Checks that parallel tasks can have worktrees.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -11,11 +11,11 @@ use super::PlanFlags;
 use crate::effect::{in_a_repository, on_a_branch};
 use crate::user_error::{UserError, UserErrorKind};
 
-/// How long git may be at work before it is taken for one that has died or stays.
+/// The time to wait for a git lock before it counts as left behind.
 const LOCKED: Duration = Duration::from_secs(2);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// Refuses task loops with several jobs where no worktree can be made.
+/// Refuses task loops with several jobs where Windlass cannot make a worktree.
 pub(super) fn need_a_repository(
     flags: &PlanFlags,
     spec: &Spec,
@@ -27,7 +27,7 @@ pub(super) fn need_a_repository(
         return Ok(());
     }
     let workspace = Path::new(&spec.workspace);
-    // A node that comes before may still make the branch or the first commit.
+    // An earlier node may still create the branch or the first commit.
     let found = match spec.body.first() {
         Some(Node { kind: NodeKind::TaskLoop(TaskLoopNode { jobs: 2.., .. }), when: None, .. }) => {
             on_a_branch(workspace).map(drop)
@@ -38,7 +38,7 @@ pub(super) fn need_a_repository(
     found.map_err(|why| UserError::new(class, why))?;
     let has_branch = ["show-ref", "--verify", "--quiet", "refs/heads/windlass"];
     if git::git(workspace, &has_branch).is_ok() {
-        let text = "a branch is called `windlass`, so that git can have none called `windlass/…`, as those of tasks are";
+        let text = "tasks need branches named `windlass/…`, and the branch `windlass` is in their way";
         return Err(UserError::new(class, text)
             .hint("rename it: `git branch --move windlass OTHER`; `--jobs 1` needs no branches"));
     }
@@ -53,13 +53,12 @@ pub(super) fn need_a_repository(
     Ok(())
 }
 
-/// A second task lands by a rebase, which makes commits: better refused now than after the agents
-/// have worked.
+/// Refuses a repository without a git identity. Landing a second task rebases it, which makes commits: better
+/// to fail now than after the agents have worked.
 fn know_who_commits(workspace: &Path) -> Result<(), UserError> {
     for name in ["GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"] {
         if let Err(GitError::Failed { code: Some(_), .. }) = git::git(workspace, &["var", name]) {
-            let text =
-                "git does not know who commits here, and what tasks have done is brought back by commits";
+            let text = "git does not know who commits here, and Windlass makes commits to land tasks";
             return Err(UserError::new(UserErrorKind::Configuration, text).hint(
                 "`git config user.name NAME` and `git config user.email EMAIL`, or GIT_AUTHOR_NAME, GIT_AUTHOR_EMAIL, \
                  GIT_COMMITTER_NAME and GIT_COMMITTER_EMAIL",
@@ -69,28 +68,25 @@ fn know_who_commits(workspace: &Path) -> Result<(), UserError> {
     Ok(())
 }
 
-/// A lock of git's would keep what is done from coming back. A person who commits just now is waited
-/// for.
+/// Refuses a repository that a git lock blocks: no task could land. Waits briefly, because a person may be
+/// committing right now.
 fn find_no_lock(workspace: &Path) -> Result<(), UserError> {
     let until = Instant::now() + LOCKED;
     loop {
-        // What git says to the question is said by whoever needs the repository.
+        // If git cannot answer, the code that needs the repository reports that.
         let Some(lock) = git::locks(workspace).unwrap_or_default().into_iter().next() else { return Ok(()) };
         if Instant::now() >= until {
-            let text = format!(
-                "git is locked by {}, so that what tasks have done could not come back",
-                lock.display()
-            );
+            let text = format!("git is locked by {}, so no task could land", lock.display());
             return Err(UserError::new(UserErrorKind::Configuration, text).hint(
-                "wait until git is done there; when no git is at work in the repository, it was left by one that was \
-                 killed: remove the file",
+                "wait until git is done; if no git process is running in the repository, a killed one left this lock: \
+                 remove the file",
             ));
         }
         std::thread::sleep(LOOK_EVERY);
     }
 }
 
-/// Says where only the words of agents tell whether a task is done.
+/// Warns if only the word of an agent decides whether a task is done.
 pub(super) fn note_missing_checks(spec: &Spec, warnings: &mut Vec<String>) {
     let is_unchecked = |spec: &Spec| spec.checks.is_empty() && spec.body.iter().any(is_done_by_agents);
     if std::iter::once(spec).chain(spec.others.values()).any(is_unchecked) {

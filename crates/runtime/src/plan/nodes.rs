@@ -1,4 +1,4 @@
-//! The nodes of a workflow, blocks included, each with what is said of its sessions around it.
+//! Lists the nodes of a workflow, including those inside blocks, with the options of their sessions.
 
 use windlass_core::graph::workflow::{
     Node, NodeKind, Session, SessionOptions, TurnLoop, Workflow, WorkflowNode,
@@ -6,15 +6,14 @@ use windlass_core::graph::workflow::{
 use windlass_core::id::NodeId;
 use windlass_core::spec::Spec;
 
-/// A node and how its sessions are to be run: its own word, else that of the blocks around it from
-/// the inside out, else the workflow's.
+/// A node with the options of its sessions: its own, else those of the enclosing blocks from the inside out,
+/// else the workflow's.
 pub(super) struct PlannedNode<'w> {
     pub(super) node: &'w Node,
     pub(super) options: SessionOptions,
 }
 
 impl<'w> PlannedNode<'w> {
-    /// The session, where it is one.
     pub(super) fn session(&self) -> Option<&'w Session> {
         match &self.node.kind {
             NodeKind::Session(session) => Some(session),
@@ -22,13 +21,13 @@ impl<'w> PlannedNode<'w> {
         }
     }
 
-    /// The turns of its session, where it has some.
+    /// Returns the turns of the node's session, if it has any.
     pub(super) fn turns(&self) -> Option<&'w TurnLoop> {
         self.session().and_then(|session| session.turns.as_ref())
     }
 }
 
-/// All nodes, in the order of the text. Blocks nest no deeper than the checks let them.
+/// Returns all nodes in document order. The workflow checks limit the depth, so recursion is safe.
 pub(super) fn each(workflow: &Workflow) -> Vec<PlannedNode<'_>> {
     let mut nodes = Vec::new();
     gather(&workflow.body, &workflow.settings, &mut nodes);
@@ -42,7 +41,7 @@ fn gather<'w>(body: &'w [Node], around: &SessionOptions, nodes: &mut Vec<Planned
             driver: own.driver.as_ref().or(around.driver.as_ref()).cloned(),
             model: own.model.as_ref().or(around.model.as_ref()).cloned(),
             isolation: own.isolation.or(around.isolation),
-            // Each node keeps to its own: the one of a block is for the whole block.
+            // Not inherited: the timeout of a block applies to the whole block.
             timeout_ms: own.timeout_ms,
         };
         let blocks = step.kind.blocks();
@@ -53,7 +52,7 @@ fn gather<'w>(body: &'w [Node], around: &SessionOptions, nodes: &mut Vec<Planned
     }
 }
 
-/// The workflows that are run from its nodes.
+/// Returns the names of the workflows that its nodes run.
 pub(super) fn called(workflow: &Workflow) -> Vec<String> {
     let name = |node: PlannedNode<'_>| match &node.node.kind {
         NodeKind::Workflow(WorkflowNode { name, .. }) => Some(name.clone()),
@@ -62,7 +61,7 @@ pub(super) fn called(workflow: &Workflow) -> Vec<String> {
     each(workflow).into_iter().filter_map(name).collect()
 }
 
-/// Changes every node, blocks included.
+/// Changes every node, including those inside blocks.
 pub(super) fn change(body: &mut [Node], to: &mut impl FnMut(&NodeId, &mut NodeKind)) {
     for node in body {
         to(&node.id, &mut node.kind);
@@ -72,7 +71,7 @@ pub(super) fn change(body: &mut [Node], to: &mut impl FnMut(&NodeId, &mut NodeKi
     }
 }
 
-/// The workflow with its turns bounded as its orders bound them, to say what it can take.
+/// Returns the workflow with the turn limits of its [`Spec`], to compute the most that it can take.
 pub(super) fn bounded(workflow: &Workflow, spec: &Spec) -> Workflow {
     let mut workflow = workflow.clone();
     change(&mut workflow.body, &mut |id, kind| {

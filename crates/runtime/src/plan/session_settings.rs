@@ -1,5 +1,5 @@
-//! Puts flags, workflow and settings together: a flag or variable, else the word of the node, of
-//! the blocks around it and of the workflow, else the settings.
+//! Combines flags, workflow and settings. A flag or variable wins; then the node, the enclosing blocks and
+//! the workflow; then the settings.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ use crate::doctor::find_agent;
 use crate::home::Home;
 use crate::user_error::{UserError, UserErrorKind};
 
-/// Everything that is known while the orders are made.
+/// The inputs of a plan.
 pub(super) struct PlanInputs<'a> {
     pub(super) home: &'a Home,
     pub(super) cwd: &'a Path,
@@ -33,12 +33,12 @@ pub(super) struct PlanInputs<'a> {
     pub(super) resolved: &'a Resolved,
     pub(super) catalog: &'a Catalog,
     pub(super) registry: &'a Registry,
-    /// The checks of flags.
+    /// The checks from `--check`.
     pub(super) checks: &'a [Check],
 }
 
 impl PlanInputs<'_> {
-    /// The orders of a workflow, but for what it is told and the workflows it runs.
+    /// Builds the [`Spec`] of a workflow, except for its input and the workflows it runs.
     pub(super) fn spec(
         &self,
         part: &PlannedWorkflow<'_>,
@@ -108,7 +108,7 @@ impl PlanInputs<'_> {
         &self.resolved.settings
     }
 
-    /// A flag or variable, else the workflow's own word, else the settings.
+    /// Picks the flag or variable, else the workflow's own value, else the setting.
     fn pick<T>(&self, key: &str, flag: Option<T>, own: Option<T>, setting: T) -> T {
         if let Some(flag) = flag {
             return flag;
@@ -123,8 +123,8 @@ impl PlanInputs<'_> {
         self.pick("mode", self.flags().mode, turns.mode, self.settings().mode)
     }
 
-    /// A plugin that loops is needed only in `plugin` mode, whatever it is called: otherwise Windlass
-    /// itself is it.
+    /// Refuses a workflow whose plugins are not loaded. A plugin that loops is needed only in `plugin` mode,
+    /// under any name; in the other modes Windlass loops itself.
     fn require_plugins(
         &self,
         part: &PlannedWorkflow<'_>,
@@ -157,7 +157,7 @@ impl PlanInputs<'_> {
             .hint("load one with --plugin DIR, or let Windlass itself loop: --mode fresh"))
     }
 
-    /// Whose text the session is told.
+    /// Returns the entity whose text the session gets.
     fn entity(&self, source: &PromptSource) -> Result<Option<&Entity>, UserError> {
         let (kind, name) = match source {
             PromptSource::Prompt { .. } => return Ok(None),
@@ -169,7 +169,7 @@ impl PlanInputs<'_> {
         found.map(Some).map_err(|miss| UserError::new(UserErrorKind::Configuration, miss.to_string()))
     }
 
-    /// The workflow's isolation wins upward, with a warning, as far as the settings let it.
+    /// Picks the more permissive isolation of request and workflow, with a warning, up to `max_isolation`.
     fn isolation(
         &self,
         part: &PlannedWorkflow<'_>,
@@ -178,7 +178,7 @@ impl PlanInputs<'_> {
     ) -> Result<Isolation, UserError> {
         let asked = self.flags().isolation.unwrap_or(self.settings().isolation);
         let most = self.settings().max_isolation;
-        // What nobody asked for gives way to what a document says, up or down.
+        // A default that nobody set gives way to the document, up or down.
         let is_asked = self.flags().isolation.is_some() || self.is_set("isolation");
         let wanted = match node.options.isolation {
             Some(own) if part.document.is_some() && !is_asked => own,
@@ -229,7 +229,7 @@ impl PlanInputs<'_> {
         Ok(AgentCommand { name, program: text_path(&program)?, model, args })
     }
 
-    /// What the workflow says counts for more than what an entity says of itself.
+    /// Picks the model. The workflow's choice wins over the entity's.
     fn model(&self, node: &PlannedNode<'_>, entity: Option<&Entity>, driver: &str) -> Option<String> {
         let of_entity = || {
             let entity = entity?;
@@ -241,7 +241,7 @@ impl PlanInputs<'_> {
         self.pick("model", flag.map(Some), own.map(Some), self.settings().model.clone())
     }
 
-    /// The loop of a session's turns. A signal is there only where that is the only one.
+    /// Builds the rules of a session's turns.
     fn rules(
         &self,
         part: &PlannedWorkflow<'_>,
@@ -257,7 +257,7 @@ impl PlanInputs<'_> {
             (None, None) => Some(DEFAULT_MARKER.to_owned()),
             (marker, _) => marker.clone(),
         };
-        // A plugin keeps a state file of its own, and knows of no tracker.
+        // A plugin keeps its own state file and knows no tracker.
         let signal = self.flags().until_signal.clone();
         let has_tracker = signal.is_none() && mode != LoopMode::Plugin;
         let marker = marker.filter(|_| has_tracker);
@@ -280,7 +280,8 @@ impl PlanInputs<'_> {
         })
     }
 
-    /// A plugin that loops looks for the promise alone: without one the loop could only run out.
+    /// Refuses `plugin` mode without a promise: the plugin looks for nothing else, so the loop could never
+    /// complete.
     fn ends_by_promise(
         &self,
         part: &PlannedWorkflow<'_>,
@@ -289,7 +290,7 @@ impl PlanInputs<'_> {
     ) -> Result<(), UserError> {
         let name = &part.workflow.name;
         if self.flags().until_signal.is_some() {
-            let text = "--until-signal ends nothing in `plugin` mode, where only a promise does";
+            let text = "--until-signal has no effect in `plugin` mode: only a promise ends the loop";
             return Err(
                 UserError::new(UserErrorKind::Usage, text).hint("leave it out, or choose another --mode")
             );
@@ -317,7 +318,7 @@ impl PlanInputs<'_> {
         self.catalog.plugins.iter().map(plugin).collect()
     }
 
-    /// The settings' checks, the workflow's, then the flags'; a later source of the same name wins.
+    /// Returns the checks of settings, workflow and flags. For the same name, the later source wins.
     fn checks(&self, part: &PlannedWorkflow<'_>) -> Vec<Check> {
         let mut checks = self.settings().checks.clone();
         let own = part.workflow.checks.iter();
@@ -329,7 +330,7 @@ impl PlanInputs<'_> {
         checks
     }
 
-    /// A person at the terminal is asked; otherwise the settings' policy answers.
+    /// Asks a person at the terminal, unless a setting or flag says otherwise.
     fn policy(&self) -> Policy {
         let settings = self.settings();
         let ask = self.request.interactive;
@@ -347,7 +348,8 @@ impl PlanInputs<'_> {
         !self.resolved.is_builtin(key)
     }
 
-    /// What a workflow says of its time is for the whole run; what a node says stays with the node.
+    /// Takes the run's time limit from flag, workflow or settings. The limit of a node applies to that node
+    /// alone.
     fn limits(&self, part: &PlannedWorkflow<'_>) -> TimeLimits {
         let settings = self.settings();
         let ms = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
@@ -362,7 +364,7 @@ impl PlanInputs<'_> {
     }
 }
 
-/// The name of a plugin that is needed, without where it can be had (`name@owner/repo`).
+/// Returns the name in `name@owner/repo`.
 fn plugin_name(needed: &str) -> &str {
     needed.split_once('@').map_or(needed, |(name, _)| name)
 }

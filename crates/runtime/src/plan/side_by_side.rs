@@ -1,5 +1,6 @@
-//! A plugin loops on whatever stops in a folder: beside a node that it loops, no other session may run.
-//! The check of a document knows the modes that stand in it; here those of flags and settings are known, too.
+//! Refuses sessions that run beside a node that a plugin loops: the plugin loops every session in the folder.
+//! The check of a document knows only the modes written there; this one knows those of flags and settings,
+//! too.
 
 use windlass_core::graph::check::beside_a_plugins_loop;
 use windlass_core::graph::workflow::{Node, NodeKind, ParallelNode, WorkflowNode};
@@ -8,25 +9,30 @@ use windlass_core::spec::Spec;
 
 use crate::user_error::{UserError, UserErrorKind};
 
-/// Refuses branches that run at once, where a plugin loops in one of them.
+/// Refuses parallel branches if a plugin loops in one of them.
 pub(super) fn refuse(spec: &Spec) -> Result<(), UserError> {
     let all = || std::iter::once(spec).chain(spec.others.values());
     all().try_for_each(|part| {
         let is_looped = |node: &Node| match &node.kind {
             NodeKind::Session(_) => {
-                let rules = part.sessions.get(&node.id).and_then(|session_settings| session_settings.rules.as_ref());
+                let rules =
+                    part.sessions.get(&node.id).and_then(|session_settings| session_settings.rules.as_ref());
                 rules.is_some_and(|rules| rules.mode == LoopMode::Plugin)
             }
-            NodeKind::Workflow(WorkflowNode { name, .. }) => spec.others.get(name).is_some_and(Spec::has_plugin_mode),
+            NodeKind::Workflow(WorkflowNode { name, .. }) => {
+                spec.others.get(name).is_some_and(Spec::has_plugin_mode)
+            }
             _ => false,
         };
         let Some((looping, beside)) = find(&part.body, &is_looped) else { return Ok(()) };
         let text = format!(
-            "workflow `{}`: `{looping}` loops by a plugin, whose loop would take in `{beside}` beside it, too",
+            "workflow `{}`: `{looping}` loops by a plugin, and the plugin would also loop `{beside}`, which \
+             runs beside it",
             part.workflow
         );
-        Err(UserError::new(UserErrorKind::Configuration, text)
-            .hint("let the branches run one after the other (`limit: 1`), or choose another mode: --mode fresh"))
+        Err(UserError::new(UserErrorKind::Configuration, text).hint(
+            "let the branches run one after the other (`limit: 1`), or choose another mode: --mode fresh",
+        ))
     })
 }
 

@@ -1,4 +1,4 @@
-//! Reads and changes a file of tasks.
+//! Reads and changes a task file.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,83 +17,76 @@ use super::error::TasksError;
 use super::lock::TaskFileLock;
 use super::path::{TaskFilePath, io_error};
 
-/// The largest file of tasks.
+/// The maximum size of a task file.
 const MAX: u64 = 4 << 20;
 
-/// So often a change begins anew because somebody wrote in between.
+/// The maximum number of attempts to change a file that somebody keeps writing.
 const ROUNDS: usize = 20;
 
-/// A file that was written so lately and cannot be read may be half-written: somebody may be at it.
+/// A broken file this young may be half-written, so it is read again.
 const YOUNG: Duration = Duration::from_secs(1);
-/// How often such a file is read again, and for how long at the most.
+/// The interval and the time limit for reading such a file again.
 const AGAIN: Duration = Duration::from_millis(50);
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// So many files are kept as they were, each with other text around its tasks.
+/// The maximum number of backups of a file with other text around its tasks.
 const KEPT: u32 = 100;
 
-/// A file of tasks as it was read.
+/// A task file as it was read.
 #[derive(Debug, Clone)]
 pub struct LoadedTasks {
-    /// Where.
     pub place: TaskFilePath,
-    /// What it says, and how.
     pub document: TaskDocument,
-    /// What was read as it was probably meant.
+    /// Parts that were read leniently.
     pub warnings: Vec<Diagnostic>,
-    /// What is wrong with the tasks, though they can be read.
+    /// Errors in the list of tasks, although the file can be read.
     pub diagnostics: Vec<Diagnostic>,
     text: String,
 }
 
-/// What is to be changed.
+/// A change to a task file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaskChange {
-    /// How far one task is.
+    /// A new status for a task.
     Status {
-        /// Which.
         id: TaskId,
-        /// How far it must still be on the disk, if that matters.
+        /// The status that the task must still have on disk, if that matters.
         from: Option<TaskStatus>,
-        /// How far it is now.
         to: TaskStatus,
     },
-    /// One more task.
     Add(NewTask),
-    /// What is in progress and held by none of these is pending again: its worker died.
+    /// Marks tasks in progress as pending again, because their worker died.
     Recover {
-        /// Who is still at work.
+        /// The tasks that are still being worked on.
         held: Vec<TaskId>,
     },
 }
 
-/// A task that has no id yet.
+/// A new task, which has no id yet.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NewTask {
-    /// What it is, on one line.
+    /// The task in one line.
     pub name: String,
-    /// What it is, at length.
     pub description: Option<String>,
-    /// When it is its turn.
     pub priority: Option<Priority>,
-    /// What must be done before.
+    /// The tasks that must be done first.
     pub dependencies: Vec<TaskId>,
 }
 
-/// What came of a change.
+/// The result of a change.
 #[derive(Debug, Clone)]
 pub struct ChangedTasks {
-    /// The file as it is now.
+    /// The file after the change.
     pub document: TaskDocument,
     /// The tasks that were changed or added.
     pub ids: Vec<TaskId>,
-    /// How far the task was, when its status was to be changed.
+    /// The task's status before a status change.
     pub before: Option<TaskStatus>,
-    /// Whether somebody else had changed the file since it was read; their change is in there.
+    /// True if somebody else had changed the file since it was read. Their change is included.
     pub picked_up: bool,
 }
 
-/// Reads the tasks. Flaws are no error here: what is fine can still be done.
+/// Reads the tasks. Errors in the list do not fail the read, because the other tasks can still be done.
 pub fn load(place: &TaskFilePath) -> Result<LoadedTasks, TasksError> {
     when_written(place, || {
         let text = text_of(place)?;
@@ -111,7 +104,7 @@ pub fn load(place: &TaskFilePath) -> Result<LoadedTasks, TasksError> {
     })
 }
 
-/// Reads, and reads again while what cannot be read was written only now.
+/// Reads a file, and reads it again while it is broken and was written just now.
 fn when_written<T>(place: &TaskFilePath, read: impl Fn() -> Result<T, TasksError>) -> Result<T, TasksError> {
     let until = Instant::now() + PATIENCE;
     loop {
@@ -129,12 +122,12 @@ fn is_young(place: &TaskFilePath) -> bool {
     written.and_then(|written| written.elapsed().ok()).is_some_and(|age| age < YOUNG)
 }
 
-/// Everything that is to be said about a file, whether it can be used or not.
+/// Returns all diagnostics of a file, even if it cannot be used.
 pub fn inspect(place: &TaskFilePath) -> Result<ParsedTasks, TasksError> {
     Ok(forms::read(&text_of(place)?, &place.shown))
 }
 
-/// Writes a new file; one that is there is left as it is.
+/// Writes a new file. Never overwrites one.
 pub fn create(place: &TaskFilePath, tasks: &Tasks) -> Result<(), TasksError> {
     let made = checkout::create_new(&place.path, forms::print(tasks).as_bytes(), FileMode::Shared);
     match made.map_err(|source| file_error(place, source))? {
@@ -143,7 +136,7 @@ pub fn create(place: &TaskFilePath, tasks: &Tasks) -> Result<(), TasksError> {
     }
 }
 
-/// Reads a `feature-list.json` as tasks; warnings may come with them.
+/// Reads a `feature-list.json` as tasks, with warnings.
 pub fn migrate(place: &TaskFilePath, now: Moment) -> Result<(Tasks, Vec<Diagnostic>), TasksError> {
     let (tasks, problems) = forms::migrate(&text_of(place)?, &place.shown, now);
     match tasks {
@@ -152,8 +145,7 @@ pub fn migrate(place: &TaskFilePath, now: Moment) -> Result<(Tasks, Vec<Diagnost
     }
 }
 
-/// Changes a file that was read before. What somebody else wrote since is kept, or the change
-/// is refused and nothing written.
+/// Changes a file that was read before. Keeps what somebody else wrote since, or fails and writes nothing.
 pub fn change(seen: &LoadedTasks, change: &TaskChange, now: Moment) -> Result<ChangedTasks, TasksError> {
     let place = &seen.place;
     let _lock = TaskFileLock::take(place)?;
@@ -256,8 +248,8 @@ fn text_of(place: &TaskFilePath) -> Result<String, TasksError> {
     String::from_utf8(bytes).map_err(|_| TasksError::NotText { file: place.shown.clone() })
 }
 
-/// Keeps a file beside itself as it was: what stands around the tasks is dropped when they are
-/// written. One that is kept already is left as it is.
+/// Makes a backup of a file beside it, because writing the tasks drops the text around them. Never overwrites
+/// a backup.
 fn keep_before(place: &TaskFilePath, text: &str) -> Result<(), TasksError> {
     let failed = |source| file_error(place, source);
     for count in 1..=KEPT {
@@ -274,14 +266,14 @@ fn keep_before(place: &TaskFilePath, text: &str) -> Result<(), TasksError> {
     Err(TasksError::NotKept { file: place.shown.clone() })
 }
 
-/// Puts a new text in the place of an old one; `false` when the old one is no longer there.
+/// Replaces the text of the file. Returns false if it no longer has the old text.
 ///
-/// Not `checkout::write`: the new file is made and synced first, and the old one is looked at last,
-/// so that an editor that knows no lock has next to no time to be overwritten unseen.
+/// This is not `checkout::write`: it writes and syncs the new file first and compares the old one last. An
+/// editor that ignores the lock then has almost no time in which its text could be overwritten.
 fn replace(place: &TaskFilePath, old: &str, new: &str) -> Result<bool, TasksError> {
     let path = &place.path;
     if new.len() as u64 > MAX {
-        // It could not be read again.
+        // A larger file could not be read again.
         return Err(file_error(place, files::FileError::TooLarge { path: path.clone(), max: MAX }));
     }
     let io = |error| io_error(&place.shown, error);

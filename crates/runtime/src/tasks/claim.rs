@@ -1,9 +1,8 @@
-//! One run at a time works on a file of tasks: two would take each other's tasks for left behind,
-//! and put them back.
+//! Allows one run at a time to work on a task file: two runs would each reset the tasks of the other.
 //!
-//! A kernel lock, which death frees at once, on a file of the state folder that is named after the
-//! real path of the tasks. What lies there says whose it was last: a run that is taken over after
-//! another learns from it that its tasks may be settled already.
+//! The claim is a kernel lock, which ends with its process, on a file in the state folder. The file's name is
+//! derived from the real path of the tasks, and its content names the last run. A resumed run learns from it
+//! that another run may have settled its tasks.
 
 use std::path::{Path, PathBuf};
 
@@ -17,17 +16,17 @@ use crate::named_lock::{LockAttempt, NamedLock, Share};
 /// The folder of the locks in the state folder.
 pub(super) const FOLDER: &str = "tasks";
 
-/// The right of a run to work on a file of tasks, until it is dropped or its process dies.
+/// The right of a run to work on a task file, until it is dropped or its process dies.
 #[derive(Debug)]
 pub(crate) struct TaskFileClaim {
-    /// The tasks, without links.
+    /// The path of the tasks, without links.
     tasks: PathBuf,
     _lock: NamedLock,
 }
 
 impl TaskFileClaim {
-    /// Takes the right for a run, or says who has it. Where another run has had it last, that is told
-    /// before it is forgotten: after a crash in between it is told again.
+    /// Claims the file for a run, or fails with the run that has it. If another run had it last, calls
+    /// `after_another` before it records the new one, so that a crash in between repeats the call.
     pub(crate) fn take(
         state: &Path,
         place: &TaskFilePath,
@@ -50,7 +49,7 @@ impl TaskFileClaim {
         Ok(TaskFileClaim { tasks: place.path().to_owned(), _lock: lock })
     }
 
-    /// Whether it is for these tasks.
+    /// Decides whether the claim is for these tasks.
     pub(crate) fn is_for(&self, place: &TaskFilePath) -> bool {
         self.tasks == place.path()
     }

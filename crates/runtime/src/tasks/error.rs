@@ -1,4 +1,4 @@
-//! Why tasks cannot be read or changed, each with what to do about it.
+//! Errors about task files, each with a hint.
 
 use std::io;
 
@@ -11,190 +11,133 @@ use windlass_peers::files::FileError;
 use crate::error::chain;
 use crate::user_error::{UserError, UserErrorKind};
 
-/// What went wrong with a file of tasks. `file` is its path as people know it.
+/// An error about a task file. `file` is its path as people know it.
 #[derive(Debug, thiserror::Error)]
 pub enum TasksError {
-    /// There is none.
+    /// The file does not exist.
     #[error("there is no {file}")]
-    Missing {
-        /// Which.
-        file: String,
-    },
-    /// Nor is there the folder it would lie in.
+    Missing { file: String },
+    /// The folder of the file does not exist.
     #[error("there is no folder {folder} for {file}")]
-    NoFolder {
-        /// Which file.
-        file: String,
-        /// Its folder.
-        folder: String,
-    },
-    /// There is one, and it was to be new.
-    #[error("{file} is there already")]
-    Exists {
-        /// Which.
-        file: String,
-    },
-    /// A link leads out of the project, or the path does.
+    NoFolder { file: String, folder: String },
+    /// A file exists that was to be new.
+    #[error("{file} already exists")]
+    Exists { file: String },
+    /// A link or the path itself leads out of the project.
     #[error("{file} leads out of the project {project}")]
-    Outside {
-        /// Which.
-        file: String,
-        /// The folder it must stay in.
-        project: String,
-    },
-    /// A link to nothing.
+    Outside { file: String, project: String },
     #[error("{file} is a link to a file that is not there")]
-    Dangling {
-        /// Which.
-        file: String,
-    },
-    /// The system said no.
+    Dangling { file: String },
+    /// An error of the operating system.
     #[error("{file} cannot be used")]
     Io {
-        /// Which.
         file: String,
-        /// What it said.
         #[source]
         source: io::Error,
     },
-    /// It cannot be read or written as a file.
+    /// The file cannot be read or written.
     #[error("{file} cannot be used")]
     File {
-        /// Which.
         file: String,
-        /// Why.
         #[source]
         source: FileError,
     },
-    /// It is not text.
     #[error("{file} is not UTF-8 text")]
-    NotText {
-        /// Which.
-        file: String,
-    },
-    /// It is text, and not tasks.
+    NotText { file: String },
+    /// The file is text but contains no tasks.
     #[error("{file} cannot be read as tasks")]
     Broken {
-        /// Which.
         file: String,
-        /// What is wrong, at least one error.
+        /// At least one error.
         problems: Vec<Diagnostic>,
     },
-    /// Somebody broke it since it was read.
+    /// Somebody broke the file since it was read.
     #[error("{file} was changed meanwhile and cannot be read as tasks now: nothing was written")]
     BrokenMeanwhile {
-        /// Which.
         file: String,
-        /// What is wrong, at least one error.
+        /// At least one error.
         problems: Vec<Diagnostic>,
     },
-    /// Somebody removed it since it was read.
+    /// Somebody removed the file since it was read.
     #[error("{file} was removed meanwhile: nothing was written")]
-    Gone {
-        /// Which.
-        file: String,
-    },
-    /// There is no such task.
+    Gone { file: String },
     #[error("there is no task `{id}` in {file}")]
     NoSuchTask {
-        /// In which file.
         file: String,
-        /// Which.
         id: TaskId,
-        /// Those there are.
+        /// The ids of the existing tasks.
         known: Vec<TaskId>,
     },
     /// Somebody removed the task since the file was read.
     #[error("task `{id}` was removed from {file} meanwhile: nothing was written")]
-    TaskGone {
-        /// In which file.
-        file: String,
-        /// Which.
-        id: TaskId,
-    },
+    TaskGone { file: String, id: TaskId },
     /// Somebody changed the task since the file was read.
     #[error("task `{id}` in {file} is {} now, no longer {}: nothing was written", found.word(), expected.word())]
-    StatusChanged {
-        /// In which file.
-        file: String,
-        /// Which.
-        id: TaskId,
-        /// How far it was to be.
-        expected: TaskStatus,
-        /// How far it is.
-        found: TaskStatus,
-    },
-    /// Another process is writing it, and does not come to an end.
+    StatusChanged { file: String, id: TaskId, expected: TaskStatus, found: TaskStatus },
+    /// Another process keeps writing the file.
     #[error("somebody else is writing {file}")]
-    Busy {
-        /// Which.
-        file: String,
-    },
-    /// A living run works on it.
+    Busy { file: String },
+    /// A live run works on the file.
     #[error("{file} is being worked on by {}, and two runs would take each other's tasks", named(run.as_ref()))]
     Held {
-        /// Which.
         file: String,
-        /// The run, where it has said so already.
+        /// The run, if it has recorded its id already.
         run: Option<RunId>,
     },
-    /// What stands around the tasks would be lost.
+    /// The text around the tasks would be lost.
     #[error(
-        "{file} has other text around its tasks, of which too many copies are kept already: nothing was written"
+        "{file} has other text around its tasks, and too many backups of it exist already: nothing was written"
     )]
-    NotKept {
-        /// Which.
-        file: String,
-    },
+    NotKept { file: String },
     /// The text cannot be changed.
     #[error("{file} cannot be changed")]
     Edit {
-        /// Which.
         file: String,
-        /// Why.
         #[source]
         source: EditError,
     },
 }
 
-/// So many ids are listed in a hint.
+/// The maximum number of ids in a hint.
 const LISTED: usize = 12;
 
 impl TasksError {
-    /// What to do about it.
+    /// Returns a hint about what to do.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             TasksError::Missing { file } if file == "tasks.json" => {
-                "`windlass tasks init` begins one".to_owned()
+                "`windlass tasks init` creates one".to_owned()
             }
-            TasksError::Missing { file } => format!("`windlass tasks init --file {file}` begins one"),
+            TasksError::Missing { file } => format!("`windlass tasks init --file {file}` creates one"),
             TasksError::NoFolder { folder, .. } => format!("make it: `mkdir -p {folder}`"),
             TasksError::Exists { .. } => {
                 "it was left as it is; choose another with --file or --out".to_owned()
             }
-            TasksError::Outside { .. } => "put the file into the project, or go to its own".to_owned(),
+            TasksError::Outside { .. } => {
+                "move the file into the project, or run Windlass in the file's own project".to_owned()
+            }
             TasksError::Dangling { .. } => "remove the link, or make the file it names".to_owned(),
             TasksError::Broken { .. } | TasksError::Io { .. } | TasksError::NotText { .. } => return None,
             TasksError::File { .. } | TasksError::Edit { .. } => return None,
             TasksError::NotKept { file } => format!("leave only the JSON in it, or remove {file}.before*"),
-            TasksError::BrokenMeanwhile { .. } => "put it right, then try again".to_owned(),
+            TasksError::BrokenMeanwhile { .. } => "fix it, then try again".to_owned(),
             TasksError::Gone { .. } | TasksError::TaskGone { .. } | TasksError::StatusChanged { .. } => {
-                "`windlass tasks list` shows how things are now".to_owned()
+                "`windlass tasks list` shows the current tasks".to_owned()
             }
             TasksError::NoSuchTask { known, .. } => listed(known),
             TasksError::Busy { .. } | TasksError::Held { run: None, .. } => {
                 "try again when it has ended".to_owned()
             }
             TasksError::Held { run: Some(run), .. } => format!(
-                "try again when it has ended, or end it: `windlass cancel {run}`; tasks for a run beside it need a file of \
-                 their own"
+                "wait until it has ended, or end it with `windlass cancel {run}`; to run both at once, give the other \
+                 run its own task file"
             ),
         })
     }
 }
 
 impl TasksError {
-    /// All that a person needs, in one text: what is wrong, where, and what to do.
+    /// Returns the error as one text: what is wrong, where, and what to do.
     pub(crate) fn told(self) -> String {
         let problem = UserError::from(self);
         let text = problem.text();
@@ -232,7 +175,7 @@ impl From<TasksError> for UserError {
                 return UserError::of(problems).unwrap_or_else(|| UserError::new(class, error.to_string()));
             }
             TasksError::BrokenMeanwhile { problems, .. } => match UserError::of(problems) {
-                // A blank line before what is wrong in the file.
+                // Puts a blank line before the errors in the file.
                 Some(problem) => problem.after(vec![format!("{error}\n").into()]),
                 None => UserError::new(class, error.to_string()),
             },

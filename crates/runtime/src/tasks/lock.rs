@@ -1,8 +1,8 @@
-//! One writer at a time, by a lock in the git folder, or beside a file that is in no repository: a
-//! lock that a kill leaves behind must not be committed.
+//! Allows one writer at a time, by a lock in the git folder, or beside a file that is in no repository. A
+//! lock that a killed process leaves behind must not be committed.
 //!
-//! The lock is taken away again, so that nothing lies about. Whoever was waiting for the one that was
-//! taken away notices, and waits for the next.
+//! The lock file is removed after use. A process that was waiting for the removed file notices and waits for
+//! the next one.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -17,20 +17,20 @@ use windlass_peers::git::digest;
 use super::error::TasksError;
 use super::path::{TaskFilePath, io_error};
 
-/// Writing takes milliseconds.
+/// Long, because writing takes only milliseconds.
 const PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// The right to write, until it is dropped.
+/// The right to write a task file, until it is dropped.
 #[derive(Debug)]
 pub(super) struct TaskFileLock {
     path: PathBuf,
-    /// Closing it gives the lock back.
+    /// Closing it releases the lock.
     _file: File,
 }
 
 impl TaskFileLock {
-    /// Waits for the right to write a file of tasks.
+    /// Waits for the right to write a task file.
     pub(super) fn take(place: &TaskFilePath) -> Result<TaskFileLock, TasksError> {
         TaskFileLock::take_within(place, PATIENCE)
     }
@@ -52,7 +52,7 @@ impl TaskFileLock {
 
 impl Drop for TaskFileLock {
     fn drop(&mut self) {
-        // Still held here: nobody else can have it under this name. Left behind it does no harm.
+        // The lock is still held, so nobody else can own this path. A file left behind does no harm.
         let _ = fs::remove_file(&self.path);
     }
 }

@@ -1,10 +1,9 @@
-//! `tasks.json` on the disk: where it lies, and how it is read and changed while people and
-//! agents edit it, too.
+//! Reads and changes `tasks.json` on disk while people and agents edit it, too.
 //!
-//! One writer at a time, whole files only. What somebody else wrote meanwhile is picked up, or
-//! the change is refused with a text that says why; it is never overwritten unseen.
+//! There is one writer at a time, and it replaces whole files. A change either includes what somebody else
+//! wrote meanwhile or fails with a reason; it never overwrites unseen text.
 //!
-//! Which task is next is `core::tasks`', what the text means `forms::tasks`'.
+//! `core::tasks` chooses the next task, `forms::tasks` parses the text.
 
 mod change;
 mod claim;

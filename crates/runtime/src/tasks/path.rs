@@ -1,39 +1,39 @@
-//! Where the tasks lie.
+//! Locates the task file.
 //!
-//! A person may name any file. A link is followed, so that what it names is changed and not the
-//! link, but never out of the project: a repository could otherwise have any file rewritten.
+//! A person may name any file. Windlass follows a link and changes its target, but never outside the project;
+//! otherwise a repository could make it rewrite any file.
 
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use super::error::TasksError;
 
-/// Where tasks lie when nobody says, the first before the second.
+/// The default paths, in order of preference.
 const DEFAULTS: [&str; 2] = ["tasks.json", "research/tasks.json"];
 
-/// A place for a file of tasks, which need not be there yet.
+/// The path of a task file, which need not exist yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskFilePath {
-    /// Without links.
+    /// The path without links.
     pub(super) path: PathBuf,
-    /// As people know it.
+    /// The path as people know it.
     pub(super) shown: String,
 }
 
 impl TaskFilePath {
-    /// The file, without links.
+    /// Returns the path without links.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The path as people know it, for messages.
+    /// Returns the path as people know it, for messages.
     pub fn shown(&self) -> &str {
         &self.shown
     }
 }
 
-/// The file a person named, or the one of this folder or of the nearest above it in the
-/// repository that has one; `tasks.json` of this folder when none has.
+/// Locates the file that a person named. Without a name, searches this folder and the folders above it in the
+/// repository, and falls back to `tasks.json` in this folder.
 pub fn locate(cwd: &Path, given: Option<&Path>) -> Result<TaskFilePath, TasksError> {
     let path = match given {
         Some(given) => cwd.join(given),
@@ -43,7 +43,7 @@ pub fn locate(cwd: &Path, given: Option<&Path>) -> Result<TaskFilePath, TasksErr
     let folder = path.parent().filter(|_| path.file_name().is_some());
     let Some(folder) = folder else { return Err(io_error(&shown, io::ErrorKind::InvalidInput.into())) };
     let folder = folder.canonicalize().map_err(|error| folder_error(&shown, error))?;
-    // A file somebody names may lie anywhere; one that is found belongs to the project.
+    // A named file may be anywhere; a file found by search must be inside the project.
     let project = match given {
         Some(_) => project_of(&folder).to_owned(),
         None => project_of(&cwd.canonicalize().map_err(|error| io_error(&shown, error))?).to_owned(),
@@ -51,7 +51,7 @@ pub fn locate(cwd: &Path, given: Option<&Path>) -> Result<TaskFilePath, TasksErr
     settle(&folder.join(path.file_name().unwrap_or_default()), &project, shown)
 }
 
-/// The file that a workflow names, below the folder of a project.
+/// Locates the file that a workflow names, below the folder of a project.
 pub fn locate_inside(project: &Path, path: &Path) -> Result<TaskFilePath, TasksError> {
     let shown = path.display().to_string();
     let is_below = path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
@@ -66,16 +66,16 @@ fn nearest(cwd: &Path) -> Option<PathBuf> {
     let project = project_of(cwd);
     let within = cwd.ancestors().take_while(|folder| folder.starts_with(project));
     let files = within.flat_map(|folder| DEFAULTS.map(|name| folder.join(name)));
-    // A dangling link is a file, too: it is to be named, not passed over.
+    // A dangling link counts as a file, so that an error names it.
     files.into_iter().find(|path| path.symlink_metadata().is_ok())
 }
 
-/// The repository a folder is in, or the folder itself.
+/// Returns the repository that contains a folder, or the folder itself.
 fn project_of(folder: &Path) -> &Path {
     folder.ancestors().find(|above| above.join(".git").exists()).unwrap_or(folder)
 }
 
-/// Follows links, and looks where they lead.
+/// Follows links and checks that they stay inside the project.
 fn settle(path: &Path, root: &Path, shown: String) -> Result<TaskFilePath, TasksError> {
     let real = match path.canonicalize() {
         Ok(real) => real,
@@ -88,7 +88,7 @@ fn settle(path: &Path, root: &Path, shown: String) -> Result<TaskFilePath, Tasks
     Ok(TaskFilePath { path: real, shown })
 }
 
-/// The path of a file that is not there, in a folder that is.
+/// Returns the path of a missing file in an existing folder.
 fn unmade(path: &Path, shown: &str) -> Result<PathBuf, TasksError> {
     if path.symlink_metadata().is_ok() {
         return Err(TasksError::Dangling { file: shown.to_owned() });
@@ -102,7 +102,7 @@ fn unmade(path: &Path, shown: &str) -> Result<PathBuf, TasksError> {
     }
 }
 
-/// A folder that is not there is named: to begin the file would not help.
+/// Names a missing folder in the error: `tasks init` would not help.
 fn folder_error(shown: &str, source: io::Error) -> TasksError {
     let folder = Path::new(shown).parent().filter(|folder| !folder.as_os_str().is_empty());
     match folder.filter(|_| source.kind() == io::ErrorKind::NotFound) {

@@ -1,7 +1,7 @@
-//! The rounds of a run that another run may have settled: it died in the middle of them, and another
-//! one worked on the same file before this one was taken over.
+//! Records the rounds of a dead run that another run may have settled: it worked on the same task file before
+//! the dead run was resumed.
 //!
-//! Kept in the folder of the run, since the next owner must know it as well.
+//! The record is in the run's folder, because the next owner needs it, too.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -18,11 +18,11 @@ const MAX: u64 = 1 << 20;
 #[derive(Debug, Serialize, Deserialize)]
 struct Note {
     v: u32,
-    /// By the names of their nodes.
+    /// The node ids of the rounds.
     rounds: BTreeSet<String>,
 }
 
-/// Writes down that these rounds may have been settled by another run.
+/// Records that another run may have settled these rounds.
 pub(crate) fn note(dir: &Path, rounds: impl IntoIterator<Item = String>) -> Result<(), TasksError> {
     let mut all = noted(dir);
     let known = all.len();
@@ -36,7 +36,7 @@ pub(crate) fn note(dir: &Path, rounds: impl IntoIterator<Item = String>) -> Resu
     files::write_atomic(&path(dir), &text, FileMode::Private).map_err(failed)
 }
 
-/// Whether a round may have been settled by another run.
+/// Decides whether another run may have settled a round.
 pub(crate) fn is_overtaken(dir: &Path, round: &NodeId) -> bool {
     noted(dir).contains(round.as_str())
 }

@@ -85,7 +85,7 @@ fn what_is_missing_is_said_with_the_command_that_begins_it() {
     let dir = project();
     let at = |path: &str| locate(dir.path(), Some(Path::new(path)));
     let missing = load(&at("plan.json").unwrap()).unwrap_err();
-    assert_eq!(told(missing), "there is no plan.json|`windlass tasks init --file plan.json` begins one");
+    assert_eq!(told(missing), "there is no plan.json|`windlass tasks init --file plan.json` creates one");
     let folder = at("deep/er/x.json").unwrap_err();
     assert_eq!(told(folder), "there is no folder deep/er for deep/er/x.json|make it: `mkdir -p deep/er`");
 }
@@ -166,7 +166,7 @@ fn a_file_that_was_broken_meanwhile_is_left_alone_and_said() {
     assert!(said.starts_with(
         "tasks.json was changed meanwhile and cannot be read as tasks now: nothing was written"
     ));
-    assert!(said.contains("tasks.json:1:12") && said.ends_with("put it right, then try again"), "{said}");
+    assert!(said.contains("tasks.json:1:12") && said.ends_with("fix it, then try again"), "{said}");
     assert_eq!(text(dir.path()), "{\"tasks\": [");
 }
 
@@ -303,7 +303,7 @@ fn what_is_no_file_of_tasks_says_so() {
     let load_named = |name: &str| locate(dir.path(), Some(Path::new(name))).and_then(|place| load(&place));
     assert_eq!(
         told(load_named("no.json").unwrap_err()),
-        "there is no no.json|`windlass tasks init --file no.json` begins one"
+        "there is no no.json|`windlass tasks init --file no.json` creates one"
     );
     assert!(matches!(load_named("no/such/folder.json"), Err(TasksError::NoFolder { .. })));
     assert!(matches!(load_named(".git"), Err(TasksError::File { .. })));

@@ -1,8 +1,8 @@
-//! How far each task of a file is by the word of Windlass or of a person, while runs work on it.
+//! Records the status of each task that Windlass or a person has vouched for, while runs work on the file.
 //!
-//! Agents may write the file. What they write there is no proof: a task is passing when Windlass proved it or
-//! a person said so with `windlass tasks set`, and only a person leaves one out or takes one away. Kept in
-//! the state folder beside the lock of the file, since the next run must know it as well.
+//! Agents may write the file, so its content proves nothing. A task is passing when Windlass proved it or a
+//! person said so with `windlass tasks set`. Only a person may skip or remove a task. The record is in the
+//! state folder beside the lock of the file, because the next run needs it, too.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,32 +21,31 @@ use super::path::TaskFilePath;
 const VERSION: u32 = 1;
 const MAX: u64 = 16 << 20;
 
-/// What nobody stands behind: `passing` or `skipped` by whoever wrote it, or that a task is gone.
+/// Statuses that nobody vouches for: a `passing` or `skipped` from an unknown writer. None means that the
+/// task is gone.
 pub(crate) type UnvouchedStatuses = BTreeMap<TaskId, Option<TaskStatus>>;
 
-/// Where it is written down, and for which run.
+/// The record of vouched statuses, as one run sees it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct VouchedTasks<'a> {
-    /// The state folder.
     pub(crate) state: &'a Path,
-    /// The run that works on the file.
     pub(crate) run: &'a RunId,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Note {
     v: u32,
-    /// The run that last began to work on the file.
+    /// The run that last started to work on the file.
     run: Option<RunId>,
-    /// How far each task is.
+    /// The vouched status of each task.
     known: BTreeMap<TaskId, TaskStatus>,
-    /// What is not believed.
     unvouched: UnvouchedStatuses,
 }
 
 impl VouchedTasks<'_> {
-    /// Looks at all tasks but those that the run is at: how far these are is said when they are settled. A run
-    /// begins with the file as it finds it, except for what was not believed before.
+    /// Compares the file with the record and returns the statuses that nobody vouches for. Leaves out the
+    /// tasks that the run is working on, because their status is decided when they are settled. A new run
+    /// trusts the file as it finds it, except for statuses that were not vouched for before.
     pub(crate) fn look(
         &self,
         place: &TaskFilePath,
@@ -69,7 +68,7 @@ impl VouchedTasks<'_> {
                 .map(|(id, s)| (id.clone(), *s))
                 .collect();
             for (id, status) in gone {
-                // What is done is not needed any more.
+                // A task that was done is not missed.
                 if status.is_met() {
                     note.known.remove(&id);
                 } else {
@@ -81,17 +80,17 @@ impl VouchedTasks<'_> {
         })
     }
 
-    /// Whether a status in the file is that of Windlass or of a person.
+    /// Decides whether Windlass or a person vouches for a status.
     pub(crate) fn is_vouched(&self, place: &TaskFilePath, id: &TaskId, status: TaskStatus) -> bool {
         read(&path(self.state, place)).known.get(id) == Some(&status)
     }
 
-    /// Whether somebody wrote so for a task, and was not believed.
+    /// Decides whether a status was found in the file and nobody vouched for it.
     pub(crate) fn is_doubted(&self, place: &TaskFilePath, id: &TaskId, status: TaskStatus) -> bool {
         read(&path(self.state, place)).unvouched.get(id) == Some(&Some(status))
     }
 
-    /// Somebody wrote this for a task, and is not believed.
+    /// Records a status that nobody vouches for.
     pub(crate) fn record_unvouched(
         &self,
         place: &TaskFilePath,
@@ -103,7 +102,7 @@ impl VouchedTasks<'_> {
         })
     }
 
-    /// Windlass stands behind a status: it writes it next.
+    /// Vouches for a status that Windlass is about to write.
     pub(crate) fn vouch(
         &self,
         place: &TaskFilePath,
@@ -121,15 +120,15 @@ impl Note {
         Note { v: VERSION, run: None, known: BTreeMap::new(), unvouched: BTreeMap::new() }
     }
 
-    /// What a run finds that begins.
+    /// Takes over the file as a new run finds it.
     fn begin(&mut self, tasks: &[Task]) {
-        // Who begins a new run begins it with the tasks that are left.
+        // Starting a new run accepts that tasks are gone.
         self.unvouched.retain(|_, status| status.is_some());
         let before = std::mem::take(&mut self.known);
         let was_at =
             |task: &Task| before.get(&task.id) == Some(&TaskStatus::InProgress) && task.status.is_met();
         let is_doubted = |task: &Task| self.unvouched.get(&task.id) == Some(&Some(task.status));
-        // The last run died in the middle of it: what its agent wrote was never proven.
+        // The last run died while it worked on these tasks, so their agent's claim was never proven.
         let known = tasks.iter().filter(|task| !was_at(task) && !is_doubted(task));
         self.known = known.map(|task| (task.id.clone(), task.status)).collect();
     }
@@ -145,14 +144,14 @@ impl Note {
     }
 }
 
-/// A person says how far a task is; how it was known to be before, where it was.
+/// Vouches for a status in the name of a person. Returns the status recorded before.
 pub fn vouch_for(
     state: &Path,
     place: &TaskFilePath,
     id: &TaskId,
     status: TaskStatus,
 ) -> Result<Option<TaskStatus>, TasksError> {
-    // No run has ever worked on it: the next one begins with what it finds.
+    // No run has worked on the file yet, and the first one trusts the file as it finds it.
     if !path(state, place).exists() {
         return Ok(None);
     }
@@ -162,31 +161,31 @@ pub fn vouch_for(
     })
 }
 
-/// What a person said could not be written.
+/// Undoes [`vouch_for`] after the file could not be written.
 pub fn take_back(state: &Path, place: &TaskFilePath, id: &TaskId, before: Option<TaskStatus>) {
     if !path(state, place).exists() {
         return;
     }
-    // Where this cannot be written either, the file says nothing that would be believed for it.
+    // If this write fails, too, the file still does not contain the vouched status.
     let _ = update(state, place, |note| match before {
         Some(before) => note.known.insert(id.clone(), before),
         None => note.known.remove(id),
     });
 }
 
-/// What is to be told of a doubt, and what to do.
+/// Describes an unvouched status and what to do about it.
 pub(crate) fn describe(file: &str, id: &TaskId, status: Option<TaskStatus>) -> String {
     match status {
         Some(TaskStatus::Passing) => format!(
-            "task `{id}` is `passing` in {file}, and neither Windlass nor a person wrote that: it is done before it counts"
+            "task `{id}` is `passing` in {file}, and neither Windlass nor a person wrote that: it counts as pending"
         ),
         Some(status) => format!(
-            "task `{id}` is `{}` in {file}, and no person said so: `windlass tasks set {id} skip` leaves it out, \
-             `windlass tasks set {id} pending` has it done",
+            "task `{id}` is `{}` in {file}, and no person decided that: skip it with `windlass tasks set {id} skip`, \
+             or have it done with `windlass tasks set {id} pending`",
             status.word()
         ),
         None => format!(
-            "task `{id}` was removed from {file} during the run, and only a person decides that: put it back, or begin a new run \
+            "task `{id}` was removed from {file} during the run, and only a person decides that: put it back, or start a new run \
              without it"
         ),
     }
@@ -202,7 +201,7 @@ fn read(path: &Path) -> Note {
     note.unwrap_or_else(Note::empty)
 }
 
-/// Changes what is written down, one at a time.
+/// Changes the record under the lock of the task file.
 fn update<T>(state: &Path, place: &TaskFilePath, act: impl FnOnce(&mut Note) -> T) -> Result<T, TasksError> {
     let path = path(state, place);
     let failed = |source| TasksError::File { file: path.display().to_string(), source };

@@ -1,39 +1,39 @@
-//! Half-written files that an older Windlass left beside the file they were for: `.tasks.json.PID.new`,
-//! `..tasks.json.PID.new.PID.N.tmp`, `.tasks.json.PID.N.tmp`, and the same of a plugin's state file.
+//! Removes the half-written files that an older Windlass left beside their target: `.tasks.json.PID.new`,
+//! `..tasks.json.PID.new.PID.N.tmp`, `.tasks.json.PID.N.tmp`, and the same for a plugin's state file.
 //!
-//! Somebody else may have a file of such a name. So one is removed only where the name is exact, the process it
-//! names is gone, and what is in it is what Windlass would have written.
+//! Other programs may have files with such names. So a file is removed only if its name matches exactly, the
+//! process in its name is gone, and its content is what Windlass would have written.
 
 use std::fs;
 use std::path::Path;
 
 use windlass_peers::files::read_bounded;
 
-/// The largest file that is looked at.
+/// The size limit of files to check.
 const MAX: u64 = 16 * 1024 * 1024;
-/// What a plugin loops on.
+/// The state file of a looping plugin.
 const LOOP_FILE: &str = "ralph-loop.local.md";
 
-/// Removes them from a folder.
+/// Removes these files from a folder.
 pub(super) fn clear(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let Some(old) = name.to_str().and_then(Old::of) else { continue };
         let is_plain = entry.file_type().is_ok_and(|kind| kind.is_file());
         if is_plain && !crate::os::exists(old.pid) && old.is_ours(folder, &entry.path()) {
-            // Another process may have been quicker.
+            // Another process may have removed it already.
             let _ = fs::remove_file(entry.path());
         }
     }
 }
 
-/// What the name of such a file says.
+/// The parts of such a file name.
 #[derive(Debug, PartialEq, Eq)]
 struct Old<'n> {
-    /// The file it was for.
+    /// The file that the draft was for.
     target: &'n str,
     pid: u32,
-    /// It was renamed when it was whole.
+    /// The draft was complete when it got this name.
     is_whole: bool,
 }
 
@@ -49,7 +49,7 @@ impl Old<'_> {
         let (target, pid) = rest.rsplit_once('.')?;
         let pid = number(pid)?;
         let old = match Old::of(target) {
-            // The draft of a draft, by the same process.
+            // A draft of a draft, by the same process.
             Some(inner) if inner.is_whole && inner.pid == pid => Old { is_whole: false, ..inner },
             _ => Old { target, pid, is_whole: false },
         };
@@ -60,7 +60,7 @@ impl Old<'_> {
         !self.target.starts_with('.') && (self.target.ends_with(".json") || self.target == LOOP_FILE)
     }
 
-    /// Whether the content is that of the file it was for, or the beginning of it.
+    /// Returns true if the content is that of the target file, or the beginning of it.
     fn is_ours(&self, folder: &Path, path: &Path) -> bool {
         let Ok(bytes) = read_bounded(path, MAX) else { return false };
         if self.target == LOOP_FILE {
@@ -78,7 +78,7 @@ fn is_tasks(bytes: &[u8]) -> bool {
     read.is_ok_and(|value| value.get("tasks").is_some_and(serde_json::Value::is_array))
 }
 
-/// As it is written, without sign, blanks or leading zeros.
+/// Parses a number without sign, spaces or leading zeros.
 fn number(text: &str) -> Option<u32> {
     let is_plain = text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
     is_plain.then(|| text.parse().ok())?

@@ -1,7 +1,7 @@
-//! What waits for the person at a face, oldest first.
+//! Tracks the requests that the person at a face has still to answer, oldest first.
 //!
-//! What is open is the family's to say. Here is only what a face has done about it: an ask that the person
-//! left waiting, or whose answer is on its way, is not shown to them again.
+//! The family says which requests are open. This module adds what the face did about them: a request that the
+//! person left, or whose answer is on its way, is not shown again.
 
 use windlass_core::event::Record;
 use windlass_core::id::{HookId, RunId};
@@ -9,7 +9,7 @@ use windlass_core::run::Ask;
 
 use super::Family;
 
-/// What waits for the person at a face.
+/// The requests that the person at a face has still to answer.
 #[derive(Debug, Clone)]
 pub struct OpenAsks {
     family: Family,
@@ -17,12 +17,12 @@ pub struct OpenAsks {
     hidden: Vec<HiddenAsk>,
 }
 
-/// An ask that is open and not shown.
+/// A request that is open and not shown.
 #[derive(Debug, Clone)]
 enum HiddenAsk {
     /// The person left it to somebody else.
     Left(RunId, HookId),
-    /// They answered it as it was then. An ask with several questions changes with each answer.
+    /// The person answered it in this form. A request with several questions changes with each answer.
     Answered(RunId, Ask),
 }
 
@@ -36,23 +36,23 @@ impl HiddenAsk {
 }
 
 impl OpenAsks {
-    /// Returns what is open in a family.
+    /// Returns the open requests of a family.
     pub fn of(family: Family) -> OpenAsks {
         OpenAsks { shown: family.asks(), family, hidden: Vec::new() }
     }
 
-    /// Returns what the person can answer, oldest first.
+    /// Returns the requests that the person can answer, oldest first.
     pub fn list(&self) -> &[(RunId, Ask)] {
         &self.shown
     }
 
-    /// Takes in a record of a run of the family.
+    /// Applies a record of a run of the family.
     pub fn see(&mut self, run: &RunId, seq: u64, record: &Record) {
         self.family.see(run, seq, record);
         self.refresh(self.family.asks());
     }
 
-    /// Keeps the order in which asks were first seen.
+    /// Updates the shown requests. Keeps the order in which they were first seen.
     fn refresh(&mut self, open: Vec<(RunId, Ask)>) {
         self.hidden.retain(|hidden| open.iter().any(|(run, ask)| hidden.hides(run, ask)));
         let is_hidden = |run: &RunId, ask: &Ask| self.hidden.iter().any(|hidden| hidden.hides(run, ask));
@@ -67,13 +67,13 @@ impl OpenAsks {
         self.shown = shown;
     }
 
-    /// Hides an ask that the person leaves to somebody else.
+    /// Hides a request that the person leaves to somebody else.
     pub fn leave(&mut self, run: &RunId, hook: &HookId) {
         self.hidden.push(HiddenAsk::Left(run.clone(), hook.clone()));
         self.shown.retain(|(of, ask)| of != run || ask.hook != *hook);
     }
 
-    /// Hides an ask until the run has heard the person's answer.
+    /// Hides a request until the run has received the person's answer.
     pub fn answered(&mut self, run: &RunId, hook: &HookId) {
         let is_meant = |(of, ask): &(RunId, Ask)| of == run && ask.hook == *hook;
         let (answered, others) = std::mem::take(&mut self.shown).into_iter().partition(is_meant);

@@ -1,7 +1,7 @@
-//! A run together with the runs that it started and waits for: their status, and what they ask.
+//! A run with the runs that it waits for: their status and their open requests.
 //!
-//! The states are folds by the engine. A face that follows a run gives each record to
-//! [`Family::see`], and needs no fold of its own.
+//! The engine folds the states. A face that follows a run gives each record to [`Family::see`], and needs no
+//! fold of its own.
 
 use windlass_core::engine::{self, Divergence};
 use windlass_core::event::{Event, Record};
@@ -13,14 +13,14 @@ use windlass_store::Cadence;
 use super::{FeedCursor, RunStatus, RunView};
 use crate::handle::Handle;
 
-/// A run, and the runs that it started and waits for, and those that these started.
+/// A run and its descendants: the runs that it started and waits for, and the runs that these started.
 #[derive(Debug, Clone)]
 pub struct Family {
     root: Box<FamilyMember>,
     below: Vec<FamilyMember>,
 }
 
-/// One of them, and the last record that is in its state.
+/// A run of a family, with the sequence number of the last record in its state.
 #[derive(Debug, Clone)]
 struct FamilyMember {
     state: RunState,
@@ -30,11 +30,11 @@ struct FamilyMember {
 }
 
 impl Handle {
-    /// Loads the runs below a run. One that cannot be read, or was not made yet, is left out.
+    /// Loads the descendants of a run. Leaves out runs that cannot be read or do not exist yet.
     pub fn family(&self, view: &RunView) -> Family {
         let mut below: Vec<FamilyMember> = Vec::new();
         let mut next = children(&view.state);
-        // A log is data: one that names itself must not be followed for ever.
+        // The depth is limited, because a damaged log may name its own run as a child.
         for _ in 0..=MAX_DEPTH {
             let views = next.iter().filter_map(|run| self.view(run).ok());
             let members: Vec<FamilyMember> = views.map(FamilyMember::of).collect();
@@ -61,13 +61,13 @@ impl FamilyMember {
 }
 
 impl Family {
-    /// Makes the family of a run that has started no other.
+    /// Makes the family of a run without children.
     pub(crate) fn of_one(state: RunState, seq: u64) -> Family {
         let root = FamilyMember { state, seq, cadence: Cadence::new(), divergence: None };
         Family { root: Box::new(root), below: Vec::new() }
     }
 
-    /// Returns the last record that is in the state of the run itself.
+    /// Returns the sequence number of the last record in the state of the root.
     pub(crate) fn seq(&self) -> u64 {
         self.root.seq
     }
@@ -76,22 +76,22 @@ impl Family {
         self.root.cadence.clone()
     }
 
-    /// Returns the first record of the run itself for which the engine plans other effects.
+    /// Returns the first record of the root for which the engine plans other effects.
     pub(crate) fn divergence(&self) -> Option<&Divergence> {
         self.root.divergence.as_ref()
     }
 
-    /// Returns the state of the run itself.
+    /// Returns the state of the root.
     pub fn root(&self) -> &RunState {
         &self.root.state
     }
 
-    /// Returns the states of the runs below it, those that started others first.
+    /// Returns the states of the descendants, parents before children.
     pub fn below(&self) -> impl Iterator<Item = &RunState> {
         self.below.iter().map(|member| &member.state)
     }
 
-    /// Returns the status of the run: it waits where it, or all that it started, only wait.
+    /// Returns the status of the root: a running root counts as waiting if it and its children only wait.
     pub fn status(&self, own: RunStatus) -> RunStatus {
         match own {
             RunStatus::Running if self.is_waiting(self.root()) => RunStatus::Waiting,
@@ -99,7 +99,7 @@ impl Family {
         }
     }
 
-    /// Returns everything that waits for a person, with the run that asks.
+    /// Returns every open request to a person, with the run that asks.
     pub fn asks(&self) -> Vec<(RunId, Ask)> {
         let states = std::iter::once(self.root()).chain(self.below()).filter(|state| !state.is_done());
         let of = |state: &RunState| {
@@ -109,7 +109,7 @@ impl Family {
         states.flat_map(of).collect()
     }
 
-    /// Takes in a record of one of the runs. One that is in its state already changes nothing.
+    /// Applies a record of one of the runs. A record that is already in the state changes nothing.
     pub fn see(&mut self, run: &RunId, seq: u64, record: &Record) {
         if *run == self.root.state.run {
             return self.root.see(seq, record);
@@ -122,13 +122,13 @@ impl Family {
                 let divergence = Divergence::of(seq, record, &step);
                 self.below.push(FamilyMember { state, seq, cadence: Cadence::new(), divergence });
             }
-            // Nobody has seen how it began: it was over before.
+            // The run ended before this family was loaded.
             (None, _) => {}
         }
         self.below.retain(|member| !member.state.is_done());
     }
 
-    /// Returns the cursor after everything that is in the states, and after what agents have said by now.
+    /// Returns the cursor after every record in the states, and after the current output of the agents.
     pub fn cursor(&self, handle: &Handle) -> FeedCursor {
         let mut cursor = FeedCursor::default();
         let mut next = vec![(&*self.root, Vec::new())];
@@ -146,7 +146,8 @@ impl Family {
         cursor
     }
 
-    /// A question holds up its own run and those around it, whatever else goes on in them.
+    /// Decides whether a run only waits. An open request makes its run and all ancestors wait, even if other
+    /// nodes still work.
     fn is_waiting(&self, state: &RunState) -> bool {
         let asks = |state: &RunState| !state.is_done() && !state.bookkeeping.asks.is_empty();
         let is_asked = asks(state) || self.below().any(asks);
@@ -163,7 +164,8 @@ fn is_started_by(state: &RunState, run: &RunId) -> bool {
     state.spec.parent.as_ref().is_some_and(|parent| parent.run == *run)
 }
 
-/// Whether something works beside the runs it started: a paused run without these says so.
+/// Decides whether a node of the run works, other than those that wait for child runs. Found by pausing a
+/// copy without them.
 fn is_busy_itself(state: &RunState) -> bool {
     let mut alone = state.clone();
     alone.bookkeeping.open.retain(|planned| planned.id.verb != Verb::Run);
@@ -171,7 +173,7 @@ fn is_busy_itself(state: &RunState) -> bool {
     matches!(alone.progress(), Progress::Running)
 }
 
-/// Returns the runs that a run waits for now.
+/// Returns the child runs that a run waits for now.
 pub(crate) fn children(state: &RunState) -> Vec<RunId> {
     let mut actives = Vec::new();
     state.root.actives(&mut actives);

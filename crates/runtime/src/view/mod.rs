@@ -1,12 +1,12 @@
-//! What every face needs to know about runs, as values: faces only format.
+//! The state of runs as values that every face shows. Faces only format them.
 //!
-//! - [`RunStatus`]: how a run is doing. [`RunSummary`]: a run in a list, by [`RunFilter`] and page.
-//! - [`View`]: one run. [`Family`]: that run with the runs it started, and what they ask.
-//! - [`OpenAsks`]: what the person at a face has still to answer.
-//! - [`Subscription`]: everything that happens in runs, from a cursor on.
-//! - [`NewestRun`]: the run of a folder that `resume` means.
+//! - [`RunStatus`]: the status of a run. [`RunSummary`]: a run in a list, selected by [`RunFilter`].
+//! - [`RunView`]: one run. [`Family`]: a run with its descendants, and their open requests.
+//! - [`OpenAsks`]: the requests that the person at a face has still to answer.
+//! - [`Subscription`]: a stream of everything that happens in runs, from a cursor on.
+//! - [`NewestRun`]: the run of a folder that `resume` continues.
 //!
-//! The log decides what is true here. Performing and deciding are `owner.rs` and `core::engine`.
+//! Everything here comes from the log. `owner.rs` performs and `core::engine` decides.
 
 mod asks;
 mod family;

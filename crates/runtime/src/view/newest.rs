@@ -1,4 +1,4 @@
-//! The run of a folder that `resume` means when none is named.
+//! Finds the run that `resume` continues when none is named.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -10,26 +10,26 @@ use crate::error::RunError;
 use crate::handle::Handle;
 use crate::view::RunStatus;
 
-/// How long a killed owner may take to be gone.
+/// The time a killed owner may take to release its lock.
 const DYING: Duration = Duration::from_millis(300);
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// The newest run of a folder, or of one above it, as far as it can be resumed.
+/// The newest run of a folder, or of one above it, and whether it can be resumed.
 #[derive(Debug, Clone, PartialEq)]
 pub enum NewestRun {
-    /// This one has crashed or is paused.
+    /// The run has crashed or is paused.
     Resumable(RunId),
-    /// This one is in progress in another process.
+    /// The run is in progress in another process.
     Owned(RunId),
-    /// Another version of Windlass recorded the only one.
+    /// The only run was recorded by another version of Windlass.
     OtherVersion(RunId),
-    /// The folder has none; these have crashed elsewhere.
+    /// The folder has no run. These runs crashed in other folders.
     Elsewhere(Vec<RunSummary>),
 }
 
 impl Handle {
-    /// Finds the newest run of a folder that can be resumed. A run that another one started continues with
-    /// that one, and is not meant.
+    /// Finds the newest run of a folder that can be resumed. Ignores child runs: they continue with their
+    /// parent.
     pub async fn newest_run(&self, folder: &Path) -> Result<NewestRun, RunError> {
         let folder = folder.to_owned();
         self.waiting(move |handle| handle.newest_run_blocking(&folder)).await
@@ -44,7 +44,7 @@ impl Handle {
         let only = |status| RunFilter { status: StatusFilter::Only(status), ..RunFilter::default() };
         let until = Instant::now() + DYING;
         loop {
-            // A run that this build cannot read is no choice where nobody made it.
+            // A run that this build cannot read is not chosen unless a person names it.
             let (other, crashed): (Vec<RunSummary>, Vec<RunSummary>) = self
                 .runs(&only(RunStatus::Crashed))?
                 .into_iter()
@@ -55,7 +55,7 @@ impl Handle {
             let owned = self.runs(&here)?.into_iter().find(|run| run.status.is_owned());
             match owned.map(|run| run.run) {
                 Some(run) if self.is_paused(&run) => return Ok(NewestRun::Resumable(run)),
-                // An owner that was just killed holds its lock for a moment longer.
+                // A killed owner holds its lock for a moment longer.
                 Some(_) if Instant::now() < until => std::thread::sleep(PAUSE),
                 Some(run) => return Ok(NewestRun::Owned(run)),
                 None => {

@@ -10,27 +10,25 @@ use windlass_store::Cadence;
 use super::RunStatus;
 use crate::workspace::{Absence, FolderCheck, absence};
 
-/// A run as its log leaves it.
+/// A run in the state after its last record.
 #[derive(Debug, Clone)]
 pub struct RunView {
-    /// Its id.
     pub run: RunId,
-    /// How it is doing.
     pub status: RunStatus,
-    /// Everything known of it.
     pub state: RunState,
-    /// The last record that is in the state.
+    /// The sequence number of the last record in the state.
     pub seq: u64,
-    /// When its state is to be kept, for whoever becomes its owner.
+    /// The snapshot schedule, for the next owner.
     pub(crate) cadence: Cadence,
-    /// The first record for which the engine plans other effects: nobody may go on with the run here then.
+    /// The first record for which the engine plans other effects. With a divergence, this build cannot
+    /// continue the run.
     pub divergence: Option<Divergence>,
-    /// Its folder.
+    /// The run's own folder in the state folder.
     pub dir: PathBuf,
 }
 
 impl RunView {
-    /// Returns why the folder it works in cannot be used, where it is not over and needs that folder.
+    /// Returns the reason why the workspace of the run cannot be used, if the run still needs it.
     pub fn absence(&self, look: FolderCheck) -> Option<Absence> {
         let needs_it = matches!(self.state.lifecycle, Lifecycle::Running) && !self.state.is_done();
         needs_it.then(|| absence(&self.state, &self.dir, look)).flatten()

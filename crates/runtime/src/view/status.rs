@@ -1,26 +1,25 @@
-//! How a run is doing, as one value, and the one place that turns it into a word.
+//! The status of a run, and the words for it.
 
 use windlass_core::run::{FinalStatus, Progress, Waiting};
 
-/// How a run is doing.
+/// The status of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunStatus {
-    /// Something works in it.
+    /// A node works.
     Running,
     /// It waits for a person, a time, an event or another run.
     Waiting,
-    /// A person paused it, and nothing is in progress any more.
+    /// A person paused it, and no node is in progress any more.
     Paused,
-    /// It is not over and no process owns it: it can be resumed, as soon as its folder is there.
+    /// It is not over and has no owner. It can be resumed once its folder exists.
     Crashed,
-    /// It is over.
     Ended(FinalStatus),
     /// Another version of Windlass listed it with a word that this one does not know.
     Unknown,
 }
 
 impl RunStatus {
-    /// Returns the word used in output and JSON. A paused run waits for whoever paused it.
+    /// Returns the word for output and JSON. A paused run waits for a person.
     pub fn word(self) -> &'static str {
         match self {
             RunStatus::Running => "running",
@@ -31,7 +30,7 @@ impl RunStatus {
         }
     }
 
-    /// Whether a process owns the run and it is not over.
+    /// Returns true if a process owns the run and it is not over.
     pub fn is_owned(self) -> bool {
         match self {
             RunStatus::Running | RunStatus::Waiting | RunStatus::Paused => true,
@@ -39,22 +38,22 @@ impl RunStatus {
         }
     }
 
-    /// Whether the run is not over: a process owns it, or one can resume it.
+    /// Returns true if the run is not over: a process owns it or can resume it.
     pub fn is_open(self) -> bool {
         self.is_owned() || self.is_crashed()
     }
 
-    /// Whether the run lost its owner.
+    /// Returns true if the run lost its owner.
     pub fn is_crashed(self) -> bool {
         self == RunStatus::Crashed
     }
 
-    /// Whether the run is over.
+    /// Returns true if the run is over.
     pub fn is_over(self) -> bool {
         !self.is_open()
     }
 
-    /// Reads the word of a list, which says nothing about owners or what a run waits for.
+    /// Reads the word from a list. Lists do not know owners, nor what a run waits for.
     pub(crate) fn of_word(word: &str) -> RunStatus {
         let ended = || FinalStatus::ALL.into_iter().find(|status| status.word() == word);
         match word {
@@ -64,7 +63,7 @@ impl RunStatus {
         }
     }
 
-    /// Returns the status of a run that has an owner, or is over.
+    /// Returns the status of a run that has an owner or is over.
     pub(crate) fn of(standing: &Progress) -> RunStatus {
         match standing {
             Progress::Running => RunStatus::Running,
@@ -80,7 +79,7 @@ impl RunStatus {
         }
     }
 
-    /// Asks for an owner where the status needs one; a run that has none has crashed.
+    /// Returns `Crashed` if the status needs an owner and there is none.
     pub(crate) fn unless_lost(self, has_owner: impl FnOnce() -> bool) -> RunStatus {
         if self.is_owned() && !has_owner() { RunStatus::Crashed } else { self }
     }

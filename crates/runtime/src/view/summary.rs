@@ -1,4 +1,4 @@
-//! Runs in a list: what it shows of each, and pages of it by a filter.
+//! Lists runs in pages, with a filter.
 
 use std::path::{Path, PathBuf};
 
@@ -11,33 +11,28 @@ use super::RunStatus;
 use crate::error::RunError;
 use crate::handle::Handle;
 
-/// How many runs are read at once.
+/// The number of runs in one read.
 const BATCH: usize = 256;
 
 /// A run in a list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunSummary {
-    /// The run.
     pub run: RunId,
-    /// How it is doing.
     pub status: RunStatus,
-    /// Why it ended, as a word.
+    /// The reason why it ended, as a word.
     pub reason: Option<String>,
-    /// The name of its workflow.
     pub workflow: String,
-    /// Where its sessions work.
+    /// The folder in which its sessions work.
     pub workspace: String,
-    /// Which agent CLI it runs on.
     pub driver: String,
-    /// The turn it is in.
+    /// The current turn.
     pub turn: u32,
-    /// What it cost so far, where the driver says so.
+    /// The cost so far, if the driver reports it.
     pub cost_usd: Option<f64>,
-    /// When it began.
     pub started: Moment,
-    /// When the list last changed.
+    /// The last change of this entry.
     pub updated: Moment,
-    /// What it was asked, in short.
+    /// The input, shortened.
     pub input: String,
     /// The run that started it.
     pub parent: Option<RunId>,
@@ -63,52 +58,44 @@ impl RunSummary {
     }
 }
 
-/// Which runs a list shows.
+/// A filter for a list of runs. All conditions must match.
 #[derive(Debug, Clone, Default)]
 pub struct RunFilter {
-    /// How they are doing.
     pub status: StatusFilter,
-    /// Where they work.
     pub folder: FolderFilter,
-    /// Who started them.
     pub origin: OriginFilter,
-    /// The name of their workflow.
     pub workflow: Option<String>,
 }
 
-/// How the runs of a list are doing.
+/// A filter by status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum StatusFilter {
-    /// Any way.
     #[default]
     Any,
-    /// They are not over.
+    /// Runs that are not over.
     Open,
-    /// They are over.
+    /// Runs that are over.
     Over,
-    /// Exactly so.
     Only(RunStatus),
 }
 
-/// Where the runs of a list work.
+/// A filter by folder.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum FolderFilter {
-    /// Anywhere.
     #[default]
     Anywhere,
-    /// In this folder or below it.
+    /// Runs in this folder or below it.
     Below(PathBuf),
-    /// In this folder or in one above it.
+    /// Runs in this folder or in one above it.
     Around(PathBuf),
 }
 
-/// Who started the runs of a list.
+/// A filter by the origin of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OriginFilter {
-    /// Anybody.
     #[default]
     Anybody,
-    /// No other run did.
+    /// Runs that no other run started.
     NoRun,
 }
 
@@ -134,7 +121,7 @@ impl RunFilter {
     }
 }
 
-/// Where the next page of a list begins.
+/// The start of the next page of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct PageCursor(u64);
@@ -142,14 +129,13 @@ pub struct PageCursor(u64);
 /// A part of a list, newest first.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunPage {
-    /// The runs.
     pub runs: Vec<RunSummary>,
-    /// Where to go on; `None` where no older run is left.
+    /// The start of the next page, or `None` if no older run is left.
     pub next: Option<PageCursor>,
 }
 
 impl Handle {
-    /// Returns at most `limit` runs that fit the filter, newest first, from a cursor on. Runs that begin
+    /// Returns at most `limit` runs that match the filter, newest first, from a cursor on. Runs that start
     /// meanwhile change no later page.
     pub fn page(
         &self,
@@ -178,7 +164,7 @@ impl Handle {
         }
     }
 
-    /// Returns every run that fits the filter, newest first.
+    /// Returns every run that matches the filter, newest first.
     pub fn runs(&self, filter: &RunFilter) -> Result<Vec<RunSummary>, RunError> {
         Ok(self.page(filter, None, usize::MAX)?.runs)
     }

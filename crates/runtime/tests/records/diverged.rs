@@ -23,8 +23,8 @@ fn a_log_with_other_effects_than_the_engine_plans_is_refused_by_name_and_still_s
     let refused = stage.go(&["resume", &run]);
     assert_eq!(refused.code, CONFIGURATION, "{refused}");
     for words in [
-        &format!("error: run {run} was decided by other rules: record {tampered} planned "),
-        "`loop.1.9.mark`, `loop.1.1.session`, and this windlass would plan `loop.1.1.mark`, `loop.1.1.session`",
+        &format!("error: this version of windlass decides run {run} differently: record {tampered} planned "),
+        "`loop.1.9.mark`, `loop.1.1.session`, but this windlass plans `loop.1.1.mark`, `loop.1.1.session`",
         "resume it with the windlass that started it",
         &format!("`windlass replay {run}` shows what differs"),
     ] {
@@ -64,7 +64,7 @@ fn a_run_whose_inner_run_was_decided_by_other_rules_stops_and_is_not_failed() {
     fixture.restore(&stage);
     let refused = stage.go(&["resume", &run, "--json"]);
     assert_eq!(refused.code, CONFIGURATION, "{refused}");
-    assert!(refused.stderr.contains("was decided by other rules"), "{refused}");
+    assert!(refused.stderr.contains("this version of windlass decides run"), "{refused}");
     assert!(refused.stderr.contains("`deep.1.7.prepare`"), "{refused}");
     let shown = stage.go(&["show", &run]);
     assert!(shown.stdout.contains("crashed"), "it is not over: {shown}");

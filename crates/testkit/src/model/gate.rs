@@ -1,13 +1,13 @@
 //! A gate in the script: a turn that waits until the test opens it.
 //!
-//! For tests that do something in the middle of a turn (kill, answer, cancel) without sleeping.
+//! For tests that act in the middle of a turn (kill, answer, cancel) without sleeping.
 
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 const GLANCE: Duration = Duration::from_millis(50);
 
-/// Closed until [`Gate::open`]; whoever comes before that waits in front of it.
+/// A gate that blocks turns until [`Gate::open`].
 #[derive(Clone, Default)]
 pub struct Gate {
     shared: Arc<(Mutex<State>, Condvar)>,
@@ -20,30 +20,30 @@ struct State {
 }
 
 impl Gate {
-    /// A closed gate.
+    /// Makes a closed gate.
     pub fn closed() -> Gate {
         Gate::default()
     }
 
-    /// Lets through who waits and who comes later.
+    /// Opens the gate for waiting and later turns.
     pub fn open(&self) {
         let (state, changed) = &*self.shared;
         state.lock().expect("a gate is never poisoned").open = true;
         changed.notify_all();
     }
 
-    /// How many turns have come to the gate so far.
+    /// Returns the number of turns that have reached the gate.
     pub fn reached(&self) -> usize {
         self.shared.0.lock().expect("a gate is never poisoned").reached
     }
 
-    /// Waits until a turn stands in front of the gate, or panics.
+    /// Waits until a turn has reached the gate, or panics.
     #[track_caller]
     pub fn wait_reached(&self, deadline: Duration) {
         crate::wait::until(deadline, || self.reached() > 0);
     }
 
-    /// Stands in front of the gate until it opens or `given_up` says that nobody will open it.
+    /// Waits until the gate opens, or until `given_up` returns true.
     pub(crate) fn pass(&self, given_up: impl Fn() -> bool) {
         let (state, changed) = &*self.shared;
         let mut state = state.lock().expect("a gate is never poisoned");

@@ -1,6 +1,6 @@
-//! As much HTTP/1.1 as a scripted server needs: requests in, responses out, connections kept.
+//! As much HTTP/1.1 as a scripted server needs, with persistent connections.
 //!
-//! By hand because the script must be able to cut a connection in the middle of an event.
+//! Written by hand, because a script must be able to cut a connection in the middle of an event.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -8,7 +8,7 @@ use std::net::TcpStream;
 const BODY_LIMIT: usize = 64 << 20;
 const LINE_LIMIT: u64 = 64 << 10;
 
-/// One request off the wire.
+/// A received request.
 pub(crate) struct Incoming {
     pub(crate) method: String,
     pub(crate) path: String,
@@ -22,7 +22,7 @@ impl Incoming {
     }
 }
 
-/// The next request of a connection, or none when the client is gone.
+/// Reads the next request of a connection, or returns `None` if the client is gone.
 pub(crate) fn read_request(stream: &mut BufReader<TcpStream>) -> io::Result<Option<Incoming>> {
     let Some(first) = read_line(stream)? else { return Ok(None) };
     let mut words = first.split_whitespace();
@@ -81,7 +81,7 @@ fn read_line(stream: &mut impl BufRead) -> io::Result<Option<String>> {
     Ok(Some(line.trim_end_matches(['\r', '\n']).to_owned()))
 }
 
-/// A whole JSON response.
+/// Writes a whole JSON response.
 pub(crate) fn write_json(
     out: &mut impl Write,
     status: u16,
@@ -99,12 +99,12 @@ pub(crate) fn write_json(
     out.write_all(body.as_bytes())
 }
 
-/// A response without a body, for `HEAD`.
+/// Writes a response without a body, for `HEAD`.
 pub(crate) fn write_empty(out: &mut impl Write) -> io::Result<()> {
     out.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
 }
 
-/// The head of an event stream; its events follow as chunks.
+/// Writes the head of an event stream. The events follow as chunks.
 pub(crate) fn write_stream_head(out: &mut impl Write) -> io::Result<()> {
     let id = super::server::fresh_id("req");
     let head = format!(
@@ -114,7 +114,7 @@ pub(crate) fn write_stream_head(out: &mut impl Write) -> io::Result<()> {
     out.write_all(head.as_bytes())
 }
 
-/// One chunk of a streamed body; an empty one ends it.
+/// Writes one chunk of a streamed body. An empty chunk ends it.
 pub(crate) fn write_chunk(out: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
     let mut chunk = format!("{:x}\r\n", bytes.len()).into_bytes();
     chunk.extend_from_slice(bytes);

@@ -1,6 +1,6 @@
-//! A scripted model: the Messages API of Anthropic on 127.0.0.1, as far as Claude Code uses it.
+//! A scripted model: Anthropic's Messages API on 127.0.0.1, as far as Claude Code uses it.
 //!
-//! A test writes down what the model says, turn by turn, and reads afterwards what it was asked:
+//! A test writes the model's answers, turn by turn, and afterwards reads the requests:
 //!
 //! ```no_run
 //! use serde_json::json;
@@ -12,7 +12,7 @@
 //! println!("{}", model.url());
 //! ```
 //!
-//! The wire is in [`http`] and [`sse`], what a turn is in [`turn`], who gets which in [`script`].
+//! [`http`] and [`sse`] implement the wire format, [`turn`] the turns, [`script`] assigns them to requests.
 
 mod gate;
 pub(crate) mod http;

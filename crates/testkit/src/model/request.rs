@@ -1,62 +1,60 @@
-//! What the CLI asked the model, kept for the test to read. Keys never are.
+//! The requests of the CLI to the model, kept for the test. API keys are removed.
 
 use serde_json::Value;
 
-/// What kind of request it was.
+/// The kind of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A turn of the main conversation.
     Main,
     /// A turn of a subagent.
     Subagent,
-    /// A request beside the conversation (titles, quota): never takes a turn from the script.
+    /// A request outside the conversation (titles, quota). It takes no turn from the script.
     Side,
     /// Token counting, probes, telemetry.
     Other,
 }
 
-/// One request, as it came.
+/// A received request.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// What kind it was.
     pub kind: Kind,
-    /// `POST`, …
     pub method: String,
-    /// With its query.
+    /// The path with its query.
     pub path: String,
-    /// Names in lower case; without keys and tokens.
+    /// Names in lower case, without keys and tokens.
     pub headers: Vec<(String, String)>,
     /// The JSON body, or null.
     pub body: Value,
     /// The CLI's session.
     pub session: Option<String>,
-    /// The subagent, if it is one's.
+    /// The subagent, if one sent it.
     pub agent: Option<String>,
-    /// Which one it was of its kind, from 0.
+    /// The index among requests of its kind, from 0.
     pub nth: usize,
-    /// Which one it was of its kind in its session, from 0.
+    /// The index among requests of its kind in its session, from 0.
     pub nth_in_session: usize,
-    /// Which session it belongs to, in the order in which they first spoke, from 0.
+    /// The index of its session, in order of their first requests, from 0.
     pub session_nth: usize,
 }
 
 impl Request {
-    /// A header by its lower-case name.
+    /// Returns a header by its lower-case name.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
-    /// The text of the last message of the user, tool results included.
+    /// Returns the text of the last user message, including tool results.
     pub fn last_user_text(&self) -> String {
         self.user_messages().last().map(|message| text_of(&message["content"])).unwrap_or_default()
     }
 
-    /// The text of the first message of the user: the prompt, with what the CLI puts around it.
+    /// Returns the text of the first user message: the prompt, with the CLI's additions.
     pub fn first_user_text(&self) -> String {
         self.user_messages().next().map(|message| text_of(&message["content"])).unwrap_or_default()
     }
 
-    /// The text blocks of the last message of the user, one by one.
+    /// Returns the text blocks of the last user message.
     pub fn last_user_blocks(&self) -> Vec<String> {
         let last = self.user_messages().last();
         match last.map(|message| &message["content"]) {
@@ -66,20 +64,20 @@ impl Request {
         }
     }
 
-    /// The system prompt, and what the CLI said as `system` in the middle of the conversation.
+    /// Returns the system prompt, and the `system` messages in the conversation.
     pub fn system_text(&self) -> String {
         let messages = self.messages().filter(|message| message["role"] == "system");
         let inside = messages.map(|message| text_of(&message["content"]));
         std::iter::once(text_of(&self.body["system"])).chain(inside).collect::<Vec<_>>().join("\n")
     }
 
-    /// Whether any message, or the system prompt, holds this text.
+    /// Returns true if any message, or the system prompt, contains this text.
     pub fn mentions(&self, text: &str) -> bool {
         self.system_text().contains(text)
             || self.messages().any(|message| text_of(&message["content"]).contains(text))
     }
 
-    /// The names of the tools the model may call.
+    /// Returns the names of the tools that the model may call.
     pub fn tool_names(&self) -> Vec<String> {
         let tools = self.body["tools"].as_array().into_iter().flatten();
         tools.filter_map(|tool| Some(tool["name"].as_str()?.to_owned())).collect()

@@ -1,14 +1,14 @@
-//! Who gets which turn: the script of a model, written by the test.
+//! Assigns turns to requests.
 //!
-//! Rules on the last words of the user come first, then the list of the lane (the main
-//! conversation, or the subagents), then the default. A side request takes nothing.
+//! Rules about the user's last message come first, then the list of the lane (the main conversation, or the
+//! subagents), then the default. A side request takes no turn.
 
 use std::collections::HashMap;
 
 use super::turn::{Turn, say};
 use super::{Kind, Model, Request};
 
-/// A script under way to becoming a [`Model`].
+/// A script, from which a test starts a [`Model`].
 pub struct Script {
     rules: Vec<Rule>,
     turns: Vec<Turn>,
@@ -18,7 +18,7 @@ pub struct Script {
     taken: HashMap<Lane, usize>,
 }
 
-/// Who shares a list.
+/// The requests that share a list of turns.
 #[derive(PartialEq, Eq, Hash)]
 enum Lane {
     Everyone,
@@ -44,37 +44,38 @@ impl Script {
         }
     }
 
-    /// What is said when the list is used up (`done` when not given).
+    /// Sets the turn for requests after the end of the list. The default is `done`.
     pub fn default(mut self, turn: Turn) -> Script {
         self.default = turn;
         self
     }
 
-    /// What is said whenever the last message of the user holds this text. Takes nothing from the list.
+    /// Sets the turn for every request whose last user message contains this text. Takes nothing from the
+    /// list.
     pub fn when(mut self, text: &str, turn: Turn) -> Script {
         self.rules.push(Rule { text: text.to_owned(), turn, left: None });
         self
     }
 
-    /// Like [`Script::when`], the first time only.
+    /// Like [`Script::when`], but only for the first such request.
     pub fn once_when(mut self, text: &str, turn: Turn) -> Script {
         self.rules.push(Rule { text: text.to_owned(), turn, left: Some(1) });
         self
     }
 
-    /// What subagents say, in a list of their own.
+    /// Sets the separate list of turns for subagents.
     pub fn subagents(mut self, turns: impl IntoIterator<Item = Turn>) -> Script {
         self.subagents = turns.into_iter().collect();
         self
     }
 
-    /// The list begins anew with every session of the CLI.
+    /// Restarts the list for every session of the CLI.
     pub fn for_each_session(mut self) -> Script {
         self.restarts = true;
         self
     }
 
-    /// Listens on a free port of 127.0.0.1.
+    /// Starts the model on a free port of 127.0.0.1.
     pub fn start(self) -> Model {
         Model::serve(self)
     }

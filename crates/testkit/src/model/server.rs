@@ -1,4 +1,4 @@
-//! The scripted model as a server: a thread a connection, every request kept.
+//! The scripted model as a server: one thread per connection, and every request is kept.
 
 use std::io::{self, BufReader};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -14,7 +14,7 @@ use super::sse::{self, Sent};
 use super::turn::{Turn, What};
 use super::{Kind, Request, Script};
 
-/// A model that says what it was told to. Stops listening when dropped.
+/// A model that plays a script. Stops listening when dropped.
 pub struct Model {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -34,7 +34,7 @@ struct State {
 }
 
 impl Model {
-    /// A model that says these turns in order, one a request.
+    /// Makes a script of these turns, one per request, in order.
     pub fn script(turns: impl IntoIterator<Item = Turn>) -> Script {
         Script::new(turns)
     }
@@ -49,23 +49,23 @@ impl Model {
         Model { address, shared, listener }
     }
 
-    /// For `ANTHROPIC_BASE_URL`.
+    /// Returns the value for `ANTHROPIC_BASE_URL`.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// The turns that were asked for so far, main and subagents', in the order they came.
+    /// Returns the turn requests so far, from the main conversation and subagents, in order of arrival.
     pub fn requests(&self) -> Vec<Request> {
         let state = self.shared.lock();
         state.requests.iter().filter(|request| is_turn(request)).cloned().collect()
     }
 
-    /// Every request so far, side requests and probes too.
+    /// Returns every request so far, including side requests and probes.
     pub fn everything(&self) -> Vec<Request> {
         self.shared.lock().requests.clone()
     }
 
-    /// The CLI's sessions that asked for a turn, in the order in which they first did.
+    /// Returns the CLI's sessions that requested a turn, in order of their first request.
     pub fn sessions(&self) -> Vec<String> {
         let mut sessions: Vec<String> = Vec::new();
         for session in self.requests().into_iter().filter_map(|request| request.session) {
@@ -76,7 +76,7 @@ impl Model {
         sessions
     }
 
-    /// Waits until so many turns were asked for; panics when they were not in time.
+    /// Waits until `count` turns were requested. Panics after the deadline.
     #[track_caller]
     pub fn wait_for_requests(&self, count: usize, deadline: Duration) -> Vec<Request> {
         let start = Instant::now();
@@ -96,7 +96,7 @@ impl Model {
 impl Drop for Model {
     fn drop(&mut self) {
         self.shared.closed.store(true, Ordering::SeqCst);
-        // Wakes the listener out of its accept.
+        // Wakes the listener from its accept.
         let _ = TcpStream::connect(self.address);
         if let Some(listener) = self.listener.take() {
             let _ = listener.join();
@@ -106,7 +106,7 @@ impl Drop for Model {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // A closure turn that panicked fails the request, not every later one.
+        // A closure turn that panicked fails its own request, not every later one.
         self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
@@ -119,7 +119,7 @@ fn is_turn(request: &Request) -> bool {
     matches!(request.kind, Kind::Main | Kind::Subagent)
 }
 
-/// An id that was not given out before by this process.
+/// Returns an id that is unique in this process.
 pub(super) fn fresh_id(prefix: &str) -> String {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -133,7 +133,7 @@ fn listen(listener: &TcpListener, shared: &Arc<Shared>) {
         }
         let Ok(connection) = connection else { continue };
         let shared = Arc::clone(shared);
-        // Ends with its connection; a client that goes away is no error of the test.
+        // The thread ends with its connection. A client that disconnects is not an error of the test.
         thread::spawn(move || drop(serve(connection, &shared)));
     }
 }
@@ -173,7 +173,7 @@ fn answer(out: &mut TcpStream, incoming: Incoming, shared: &Shared) -> io::Resul
     send(out, &turn, &request)
 }
 
-/// Keeps the request and chooses its turn, under one lock: the script is read in order of arrival.
+/// Keeps the request and chooses its turn under one lock, so that the script follows the order of arrival.
 fn take_turn(incoming: Incoming, shared: &Shared) -> (Request, Option<Turn>) {
     let mut state = shared.lock();
     let request = number(understand(incoming), &mut state);
@@ -204,7 +204,7 @@ fn understand(incoming: Incoming) -> Request {
     }
 }
 
-/// A request without tools, or for a single token, is beside the conversation.
+/// Decides the kind of a request. One without tools, or for a single token, is not part of the conversation.
 fn kind_of(incoming: &Incoming, body: &Value, is_agent: bool) -> Kind {
     if incoming.method != "POST" || incoming.path.split('?').next() != Some("/v1/messages") {
         return Kind::Other;

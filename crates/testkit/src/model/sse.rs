@@ -1,4 +1,4 @@
-//! A turn as the events of a stream, in the order the real API sends them, or as one message.
+//! Sends a turn as a stream of events, in the order of the real API, or as one message.
 
 use std::io::{self, Write};
 
@@ -7,17 +7,17 @@ use serde_json::{Value, json};
 use super::http;
 use super::turn::Turn;
 
-/// Into how many pieces a block is cut.
+/// The number of pieces of a streamed block.
 const PIECES: usize = 4;
 
-/// Whether a stream was sent to its end.
+/// The result of sending a stream.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Sent {
     Whole,
     Cut,
 }
 
-/// Streams a turn, cutting it where the script says so.
+/// Streams a turn, and cuts it if the script says so.
 pub(super) fn stream(out: &mut impl Write, turn: &Turn, model: &Value) -> io::Result<Sent> {
     http::write_stream_head(out)?;
     for (sent, event) in events(turn, model).iter().enumerate() {
@@ -31,7 +31,7 @@ pub(super) fn stream(out: &mut impl Write, turn: &Turn, model: &Value) -> io::Re
     Ok(Sent::Whole)
 }
 
-/// A turn as the one message of a request that does not stream.
+/// Builds the message for a request that does not stream.
 pub(super) fn message(turn: &Turn, model: &Value) -> Value {
     let mut message = envelope(model);
     message["content"] = Value::Array(turn.blocks());

@@ -1,6 +1,6 @@
-//! What the model says in one turn, written as in a script.
+//! The turns of a scripted model.
 //!
-//! Only what is said; who gets which turn is [`super::script`], how it travels [`super::sse`].
+//! Only their content: [`super::script`] assigns turns to requests, [`super::sse`] sends them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,35 +29,35 @@ pub(super) enum What {
     Depends(Arc<dyn Fn(&Request) -> Turn + Send + Sync>),
 }
 
-/// The model says something and ends its turn.
+/// Makes a turn in which the model says something and stops.
 pub fn say(text: impl Into<String>) -> Turn {
     Turn::of(What::Blocks(vec![json!({"type": "text", "text": text.into()})]))
 }
 
-/// The model calls a tool.
+/// Makes a turn in which the model calls a tool.
 pub fn tool(name: &str, input: Value) -> Turn {
     tools([(name, input)])
 }
 
-/// The model calls several tools at once.
+/// Makes a turn in which the model calls several tools at once.
 pub fn tools<'a>(calls: impl IntoIterator<Item = (&'a str, Value)>) -> Turn {
     Turn::of(What::Blocks(calls.into_iter().map(tool_use).collect()))
 }
 
-/// The API answers with an error, as `{"type":"error","error":{"type":KIND,…}}`.
+/// Makes an API error, as `{"type":"error","error":{"type":KIND,…}}`.
 pub fn fail(status: u16, kind: &str) -> Turn {
     let message = "scripted".to_owned();
     Turn::of(What::Error { status, kind: kind.to_owned(), message, headers: Vec::new() })
 }
 
-/// The connection is cut after so many events of the stream.
+/// Makes a turn that cuts the connection after `after_events` events of the stream.
 pub fn cut(after_events: usize) -> Turn {
     let mut turn = say("this sentence is never heard to its end");
     turn.drop_after = Some(after_events);
     turn
 }
 
-/// An answer that depends on what was asked.
+/// Makes a turn that depends on the request.
 pub fn reply(answer: impl Fn(&Request) -> Turn + Send + Sync + 'static) -> Turn {
     Turn::of(What::Depends(Arc::new(answer)))
 }
@@ -76,7 +76,7 @@ impl Turn {
         }
     }
 
-    /// And calls a tool besides.
+    /// Adds a tool call.
     pub fn and_tool(mut self, name: &str, input: Value) -> Turn {
         if let What::Blocks(blocks) = &mut self.what {
             blocks.push(tool_use((name, input)));
@@ -84,38 +84,38 @@ impl Turn {
         self
     }
 
-    /// With a thinking block before everything else.
+    /// Adds a thinking block before everything else.
     pub fn thinking(mut self, text: &str) -> Turn {
         self.thinking = Some(text.to_owned());
         self
     }
 
-    /// Ends for another reason than `end_turn` or `tool_use`.
+    /// Sets another stop reason than `end_turn` or `tool_use`.
     pub fn stop_reason(mut self, reason: &str) -> Turn {
         self.stop_reason = Some(reason.to_owned());
         self
     }
 
-    /// What the turn is said to have cost (100 in and 20 out when not given).
+    /// Sets the reported tokens. The default is 100 in and 20 out.
     pub fn tokens(mut self, input: u64, output: u64) -> Turn {
         self.input_tokens = input;
         self.output_tokens = output;
         self
     }
 
-    /// Nothing is sent before this time has passed.
+    /// Delays the answer.
     pub fn after(mut self, delay: Duration) -> Turn {
         self.delay = delay;
         self
     }
 
-    /// Nothing is sent before the gate is open.
+    /// Sends nothing before the gate is open.
     pub fn behind(mut self, gate: &Gate) -> Turn {
         self.gate = Some(gate.clone());
         self
     }
 
-    /// A header of an error, for example `retry-after`.
+    /// Adds a header to an error, for example `retry-after`.
     pub fn header(mut self, name: &str, value: &str) -> Turn {
         if let What::Error { headers, .. } = &mut self.what {
             headers.push((name.to_owned(), value.to_owned()));
@@ -123,7 +123,7 @@ impl Turn {
         self
     }
 
-    /// The message of an error.
+    /// Sets the message of an error.
     pub fn message(mut self, text: &str) -> Turn {
         if let What::Error { message, .. } = &mut self.what {
             *message = text.to_owned();
@@ -131,8 +131,8 @@ impl Turn {
         self
     }
 
-    /// The turn as it is for this request: closures asked until there is a plain one.
-    /// Delay and gate of the outermost turn stand.
+    /// Returns the turn for a request: calls closures until one returns a plain turn. The delay and the gate
+    /// of the outer turn still apply.
     pub(super) fn settle(&self, request: &Request) -> Turn {
         let What::Depends(answer) = &self.what else { return self.clone() };
         let mut settled = answer(request).settle(request);
@@ -141,7 +141,7 @@ impl Turn {
         settled
     }
 
-    /// The content blocks; an empty turn is one empty text.
+    /// Returns the content blocks.
     pub(super) fn blocks(&self) -> Vec<Value> {
         let thinking = self.thinking.as_ref();
         let mut blocks: Vec<Value> = thinking

@@ -1,4 +1,4 @@
-//! `windlass answer`: a person's answer to a question of an agent.
+//! `windlass answer`: answers a question of an agent or of an `ask` node.
 
 use windlass_core::event::PersonReply;
 use windlass_core::id::{HookId, RunId};
@@ -16,34 +16,37 @@ const EXAMPLES: &str = "\
 Examples:
   windlass answer k3f9 \"port 8080\"
   windlass answer k3f9 Postgres --question \"Which database?\"
-  windlass show k3f9                            what was asked, and what may be chosen";
+  windlass show k3f9                            see the open questions and their choices";
 
-/// Answer what the agent of a run asks
+/// Answer a question that a run asks
+///
+/// The question comes from an agent or from an `ask` node. `windlass show RUN` prints the command for each
+/// open question.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The run, or the beginning of its id
+    /// The run's id, or a unique prefix of it
     #[arg(value_name = "RUN")]
     run: String,
 
-    /// The answer: a label of the choices, or your own words
+    /// Your answer: one of the choices, or your own words
     #[arg(value_name = "TEXT", allow_hyphen_values = true)]
     text: String,
 
-    /// The question that is answered; without it, all that one node or agent asked together
+    /// Answer only the question with this text [default: all questions that were asked together]
     #[arg(long, value_name = "TEXT")]
     question: Option<String>,
 
-    /// The hook call that is answered; needed where several wait
+    /// Answer this request; needed if several are open
     #[arg(long, value_name = "HOOK")]
     to: Option<String>,
 
-    /// Print JSON, one object a line
+    /// Print JSON, one object per line
     #[arg(long)]
     json: bool,
 }
 
-/// Leaves the answer for the run.
+/// Hands the answer to the run.
 pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
     let question = args.question.unwrap_or_default();
     let is_asked =
@@ -54,11 +57,11 @@ pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
     }
     let OpenRequest { handle, run, ask } = open.narrowed(is_asked).only()?;
     if ask.tool.is_some() {
-        let report = Report::usage(format!("run {run} asks for a permission, not a question"));
+        let report = Report::usage(format!("run {run} waits for a permission, not for an answer"));
         return Err(report.hint(format!("windlass approve {run}")));
     }
     if args.text.trim().is_empty() {
-        return Err(Report::usage("an empty text is no answer"));
+        return Err(Report::usage("the answer is empty"));
     }
     let reply = PersonReply::Answers { answers: vec![(question, chosen(&run, &ask, args.text)?)] };
     wait_for(handle.answer(&run, Some(ask.hook.clone()), reply))?;
@@ -71,7 +74,8 @@ fn not_asked(asks: &[(RunId, Ask)]) -> Report {
     Report::usage("the run did not ask that").hint(format!("it asks: {}", names.join(", ")))
 }
 
-/// The answer as the run takes it: where there are only choices, one of them.
+/// Returns the answer in the form that the run takes. If the question has only choices, the answer must be
+/// one of them.
 fn chosen(run: &RunId, ask: &Ask, text: String) -> Result<String, Report> {
     let choices = choices(ask);
     match choice(&choices, &text) {
@@ -84,22 +88,22 @@ fn chosen(run: &RunId, ask: &Ask, text: String) -> Result<String, Report> {
     }
 }
 
-/// Everything of a run that waits for a person; something does.
+/// The requests of a run that wait for a person; there is at least one.
 pub(super) struct OpenRequests {
     handle: Handle,
     run: RunId,
     asks: Vec<(RunId, Ask)>,
 }
 
-/// What waits for a person.
+/// A request that waits for a person.
 pub(super) struct OpenRequest {
     pub(super) handle: Handle,
-    /// The run that asks: the one that was named, or one that it started.
+    /// The run that asks: the named one, or a run that it started.
     pub(super) run: RunId,
     pub(super) ask: Ask,
 }
 
-/// What of a run waits for a person: the named call, or all.
+/// Returns the open requests of a run, or only the one with the hook id `to`.
 pub(super) fn open(prefix: &str, to: Option<String>) -> Result<OpenRequests, Report> {
     let handle = Invocation::look()?.open_to_ask()?;
     let view = handle.view(&handle.find(prefix)?)?;
@@ -109,20 +113,20 @@ pub(super) fn open(prefix: &str, to: Option<String>) -> Result<OpenRequests, Rep
     if asks.is_empty() {
         let text = match &hook {
             Some(hook) => format!("run {} has no open question `{}`", view.run, plain_line(hook.as_str())),
-            None => format!("run {} has not asked anything", view.run),
+            None => format!("run {} is not waiting for an answer", view.run),
         };
-        return Err(Report::usage(text).hint(format!("`windlass show {}` says what it is doing", view.run)));
+        return Err(Report::usage(text).hint(format!("`windlass show {}` shows what it is doing", view.run)));
     }
     Ok(OpenRequests { handle, run: view.run, asks })
 }
 
 impl OpenRequests {
-    /// Only what a word may be about, where something is.
+    /// Keeps the requests that match, or all if none does.
     pub(super) fn narrowed(self, is_meant: impl Fn(&Ask) -> bool) -> OpenRequests {
         OpenRequests { asks: narrowed(self.asks, is_meant), ..self }
     }
 
-    /// The one that is meant; refused where it could be several.
+    /// Returns the only request, or an error if there are several.
     pub(super) fn only(mut self) -> Result<OpenRequest, Report> {
         match self.asks.pop() {
             Some((run, ask)) if self.asks.is_empty() => Ok(OpenRequest { handle: self.handle, run, ask }),
@@ -134,15 +138,15 @@ impl OpenRequests {
     }
 }
 
-/// Nobody can know which of several is meant.
+/// Reports that several requests are open, with the command for each.
 fn several(run: &RunId, asks: &[(RunId, Ask)]) -> Report {
     let line = |(run, ask): &(RunId, Ask)| format!("\n    {}\n      {}", gist(ask), naming(run, ask));
     let lines: String = asks.iter().map(line).collect();
-    let text = format!("run {run} has {} open questions: say which one this answers", asks.len());
-    Report::usage(text).hint(format!("say what is answered:{lines}"))
+    let text = format!("run {run} has {} open questions: choose one", asks.len());
+    Report::usage(text).hint(format!("use one of these commands:{lines}"))
 }
 
-/// Says that the answer is on its way, or who must fetch it.
+/// Reports whether a live process takes the answer, or the run gets it when somebody resumes it.
 pub(super) fn tell(handle: &Handle, run: &RunId, ask: &Ask, json: bool) -> Result<Exit, Report> {
     let is_owned = !handle.view(run)?.status.is_crashed();
     if json {
@@ -150,10 +154,10 @@ pub(super) fn tell(handle: &Handle, run: &RunId, ask: &Ask, json: bool) -> Resul
         return print(&[envelope("run.answered", words::now(), Some(run), data)]);
     }
     match is_owned {
-        true => note(&format!("answered run {run}, where {}", gist(ask))),
-        false => {
-            note(&format!("kept for run {run}, which nobody runs: `windlass resume {run}` goes on with it"))
-        }
+        true => note(&format!("answered run {run}: {}", gist(ask))),
+        false => note(&format!(
+            "saved for run {run}, which has no live process: `windlass resume {run}` continues it"
+        )),
     }
     Ok(Exit::Completed)
 }

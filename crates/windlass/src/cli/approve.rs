@@ -1,4 +1,5 @@
-//! `windlass approve`: a person's word on a tool the agent wants to use, or yes or no to an `ask` node.
+//! `windlass approve`: allows or refuses a tool that an agent wants to use, or answers yes or no to an `ask`
+//! node.
 
 use windlass_core::event::PersonReply;
 use windlass_core::id::RunId;
@@ -16,31 +17,31 @@ Examples:
   windlass approve k3f9
   windlass approve k3f9 --deny \"not on this machine\"";
 
-/// Let the agent of a run use the tool it asks for, or refuse it
+/// Allow or refuse the tool that a run asks for
 ///
-/// An `ask` node takes it as yes or, with --deny, as no, where these are answers to it. One that takes any words is
-/// told a reason with `windlass answer`.
+/// Also answers an `ask` node that accepts yes or no: yes, or no with --deny. If the node accepts any text,
+/// use `windlass answer` to give a reason.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The run, or the beginning of its id
+    /// The run's id, or a unique prefix of it
     #[arg(value_name = "RUN")]
     run: String,
 
-    /// Refuse it, and tell the agent why
+    /// Refuse the tool, and tell the agent why [default: allow it]
     #[arg(long, value_name = "REASON")]
     deny: Option<String>,
 
-    /// The hook call that is answered; needed where several wait
+    /// Answer this request; needed if several are open
     #[arg(long, value_name = "HOOK")]
     to: Option<String>,
 
-    /// Print JSON, one object a line
+    /// Print JSON, one object per line
     #[arg(long)]
     json: bool,
 }
 
-/// Leaves the word for the run.
+/// Hands the decision to the run.
 pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
     let is_meant = |ask: &Ask| ask.tool.is_some() || is_of_workflow(ask);
     let OpenRequest { handle, run, ask } = open(&args.run, args.to)?.narrowed(is_meant).only()?;
@@ -53,19 +54,20 @@ pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
     tell(&handle, &run, &ask, args.json)
 }
 
-/// A tool is allowed or refused; a node that asks takes that as yes or no, where it takes these.
+/// Checks that the request is about a tool, or comes from an `ask` node that accepts yes or no.
 fn may_be_said(run: &RunId, ask: &Ask, deny: Option<&str>) -> Result<(), Report> {
     if ask.tool.is_some() {
         return Ok(());
     }
     if !is_of_workflow(ask) {
-        let report = Report::usage(format!("run {run} asks a question, not for a permission"));
+        let report = Report::usage(format!("run {run} waits for an answer, not for a permission"));
         return Err(report.hint(format!("windlass answer {run} \"TEXT\"")));
     }
     let (word, choices) = (if deny.is_some() { "no" } else { "yes" }, choices(ask));
     if let Some(reason) = deny.filter(|reason| choices.is_empty() && !reason.trim().is_empty()) {
-        // It would be told no, and nobody would hear why.
-        let text = format!("run {run} asks for words: `no` would be the answer, and the reason lost");
+        // The node would receive only `no`.
+        let text =
+            format!("run {run} asks for text: the answer would be `no`, and your reason would be lost");
         return Err(Report::usage(text).hint(format!("windlass answer {run} \"{}\"", plain_line(reason))));
     }
     if choices.is_empty() || choice(&choices, word).is_some() {
@@ -73,6 +75,6 @@ fn may_be_said(run: &RunId, ask: &Ask, deny: Option<&str>) -> Result<(), Report>
     }
     let names: Vec<String> = choices.iter().map(|choice| plain_line(choice)).collect();
     let first = names.first().cloned().unwrap_or_default();
-    let text = format!("run {run} asks, and `{word}` is none of the choices: {}", names.join(", "));
+    let text = format!("`{word}` is not one of the choices of run {run}: {}", names.join(", "));
     Err(Report::usage(text).hint(format!("windlass answer {run} \"{first}\"")))
 }

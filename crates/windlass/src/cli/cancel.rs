@@ -1,8 +1,8 @@
 //! `windlass cancel`: ends a run from anywhere.
 //!
-//! A run with an owner is asked and waited for. One without is taken over just to be put away:
-//! nobody else would end what it left running. Of a run that the log does not know, or whose log
-//! this build cannot read, what lives is ended by its folder.
+//! If the run has an owner, `cancel` asks the owner and waits. Otherwise it takes the run over and closes it,
+//! because no other process would end what the run left behind. If the log does not know the run, or this
+//! build cannot read the log, `cancel` finds the live processes by the run's folder.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ use super::report::{Report, note};
 use super::stray;
 use crate::exit::Exit;
 
-/// How long the end of a run is waited for.
+/// The longest wait for the end of a run.
 const PATIENCE: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(50);
 
@@ -31,20 +31,22 @@ const EXAMPLES: &str = "\
 Examples:
   windlass cancel k3f9";
 
-/// End a run: its agent, its children, its armed state
+/// Stop a run and everything it started
+///
+/// Ends the agents, the commands and the runs that the run started, also if its own process is gone.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The run, or the beginning of its id
+    /// The run's id, or a unique prefix of it
     #[arg(value_name = "RUN")]
     run: String,
 
-    /// Print JSON, one object a line
+    /// Print JSON, one object per line
     #[arg(long)]
     json: bool,
 }
 
-/// Ends it.
+/// Runs `windlass cancel`.
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     let invocation = Invocation::look()?;
     let (handle, run) = match find(&invocation, &args.run)? {
@@ -62,11 +64,11 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     tell(&handle, &run, status, args.json)
 }
 
-/// What is to be ended.
+/// A run to end.
 enum CancelTarget {
-    /// A run of the log.
+    /// A run that the log knows.
     Known(Box<Handle>, RunId),
-    /// A folder: the log does not know its run, or cannot be read.
+    /// A run that only has a folder: the log does not know it, or cannot be read.
     Folder(RunId, PathBuf),
 }
 
@@ -84,7 +86,7 @@ fn find(invocation: &Invocation, prefix: &str) -> Result<CancelTarget, RunError>
     }
 }
 
-/// Says how the run ended, or for whom it still has to.
+/// Reports how the run ended, or which process still runs it.
 fn tell(handle: &Handle, run: &RunId, status: RunStatus, json: bool) -> Result<Exit, Report> {
     let is_over = status.is_over();
     let owner = handle.owner(run).filter(|_| !is_over);
@@ -105,7 +107,7 @@ fn tell(handle: &Handle, run: &RunId, status: RunStatus, json: bool) -> Result<E
     Ok(Exit::Completed)
 }
 
-/// Ends what lives of a run that the log does not know.
+/// Ends the live processes of a run that the log does not know.
 fn end_folder(invocation: &Invocation, run: &RunId, dir: &Path, json: bool) -> Result<Exit, Report> {
     let (ended, owner) = without_log::end(&invocation.home, run)?;
     if let Some(owner) = owner {
@@ -117,7 +119,7 @@ fn end_folder(invocation: &Invocation, run: &RunId, dir: &Path, json: bool) -> R
         return print(&[envelope("run.cancelled", words::now(), Some(run), data)]);
     }
     note(&format!(
-        "run {run} is in no log that can be read: {}; its folder {} was left as it is",
+        "run {run} is in no readable log: {}; Windlass kept its folder {}",
         stray::ended(&ended),
         dir.display()
     ));
@@ -142,7 +144,7 @@ fn end_other_version(handle: &Handle, run: &RunId, json: bool) -> Result<Exit, R
         return print(&[envelope("run.cancelled", words::now(), Some(run), data)]);
     }
     note(&format!(
-        "run {run}, which another version of windlass recorded: cancelled; {}; its log was left as it is",
+        "cancelled run {run}, which another version of windlass recorded: {}; its log is unchanged",
         stray::ended(&ended)
     ));
     Ok(Exit::Completed)
@@ -152,12 +154,12 @@ fn counted(ended: &EndedChildren) -> serde_json::Value {
     json!({"children": ended.children, "processes": ended.processes, "left": ended.left})
 }
 
-/// Owns the run until it has ended itself.
+/// Takes the run over until it has ended.
 fn close_run(handle: &Handle, family: Family) -> Result<(), Report> {
     block_on(async {
         let running = match handle.close_family(family).await {
             Ok(running) => running,
-            // It ended, or somebody else took it over, since it was looked at.
+            // It ended, or another process took it over, since we read its state.
             Err(RunError::Over(_) | RunError::Lease { .. }) => return Ok(()),
             Err(error) => return Err(error.into()),
         };
@@ -173,7 +175,7 @@ fn wait(handle: &Handle, run: &RunId) -> Result<RunStatus, Report> {
         if view.state.is_done() || begun.elapsed() > PATIENCE {
             return Ok(view.status);
         }
-        // Nobody owns it, or its owner dies at this very moment: then it is ours to put away.
+        // It has no owner, or its owner is dying right now: this process closes it.
         if view.status.is_crashed() {
             close_run(handle, handle.family(&view))?;
         }

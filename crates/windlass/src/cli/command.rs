@@ -1,4 +1,4 @@
-//! The verbs, and the way from the arguments to one of them.
+//! The verbs of the command line: parses the arguments and runs one verb.
 
 use std::process::ExitCode;
 
@@ -19,20 +19,62 @@ use crate::exit::Exit;
 
 const EXAMPLES: &str = "\
 Examples:
-  windlass demo                                  see a whole loop, with nothing installed
+  windlass demo                              see a loop with nothing installed
   windlass loop \"make the tests pass\" --check \"cargo test\"
-  windlass run \"login flow\" --plugin ./e2e       a plugin's own workflow
-  windlass ps                                    what is running, and what can be resumed
-  windlass resume                                go on after a crash or a pause, where it stood
+  windlass run \"login flow\" --plugin ./e2e   run the workflow of a plugin
+  windlass ps                                list running and resumable runs
+  windlass resume                            continue after a crash or a pause
+
+`windlass COMMAND --help` explains a command, with examples.
 
 Exit codes:
-  0 completed, 1 unexpected, 2 usage, 3 configuration, 4 agent or process failed, 5 refused by
-  policy, 6 timeout, 7 output could not be written, 8 blocked, 9 exhausted, 130 interrupted";
+  0 completed    3 configuration      6 timeout           9 exhausted
+  1 unexpected   4 agent failed       7 output failed   130 interrupted
+  2 usage        5 refused by policy  8 blocked";
 
-/// Runs coding agents in loops until the work is proven done; no crash loses a step
+/// The help of `windlass` itself. clap cannot group subcommands, so the groups are written out here.
+/// A test compares every line with the summary of its verb.
+const HELP: &str = "\
+{about-with-newline}
+{usage-heading} {usage}
+
+Start work:
+  run          Run a workflow on INPUT until it is done
+  loop         Loop an agent on PROMPT until the work is done
+  tasks        Manage a list of tasks and let agents do them
+  demo         Play a whole loop in a temporary repository; needs no agent
+
+Watch runs:
+  ps           List runs, newest first
+  show         Show a run: its state, nodes, sessions and open questions
+  logs         Show what happened in a run
+
+Control runs:
+  answer       Answer a question that a run asks
+  approve      Allow or refuse the tool that a run asks for
+  send         Send an event to a run that waits for it
+  pause        Pause a run: finish the nodes in progress and start no new ones
+  resume       Continue a run that is paused or whose process is gone
+  cancel       Stop a run and everything it started
+  fork         Start a new run from a node of another run
+  replay       Repeat the decisions of a run without an agent, and compare them
+
+Manage files and settings:
+  workflow     List, show, check, draw and create workflows
+  entities     List, show, check and copy commands, skills and agents
+  plugin       List the loaded plugins
+  hint         Show the arguments of a command, skill, agent or verb
+  config       Show the settings and where each comes from
+  doctor       Check which agent CLIs are installed and what each can do
+  completions  Print a completion script for a shell
+
+Options:
+{options}{after-help}";
+
+/// Run coding agents in loops until the work is proven done; no crash loses a step
 #[derive(Debug, Parser)]
 #[command(name = "windlass", version, after_help = EXAMPLES, disable_help_subcommand = true)]
-#[command(arg_required_else_help = true, max_term_width = 100)]
+#[command(arg_required_else_help = true, max_term_width = 100, help_template = HELP)]
 pub(crate) struct Windlass {
     #[command(subcommand)]
     verb: CliCommand,
@@ -67,7 +109,7 @@ enum CliCommand {
 }
 
 impl CliCommand {
-    /// What is to be worked on, where it may be any text.
+    /// Returns the text to work on, for the verbs that take any text.
     fn text(&self) -> Option<&str> {
         match self {
             CliCommand::Run(args) => args.input.as_deref(),
@@ -78,17 +120,18 @@ impl CliCommand {
     }
 }
 
-/// Who may use a verb.
+/// The people and programs that may use a verb.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Audience {
-    /// A person, and an agent in its session as well.
+    /// A person, or an agent in its session.
     Anybody,
-    /// A person alone, who may do this. Whatever is below the session of a run is refused.
+    /// Only a person may do this. Windlass refuses every process below the session of a run.
     Person(&'static str),
 }
 
 impl CliCommand {
-    /// Every verb says it, so that none is forgotten: one that decides for a person about a run is a person's.
+    /// Returns who may use the verb. A verb that decides about a run for a person is for people only.
+    /// The match names every verb, so that no new verb is forgotten.
     fn audience(&self) -> Audience {
         match self {
             CliCommand::Answer(_) | CliCommand::Approve(_) => Audience::Person("answer"),
@@ -117,7 +160,7 @@ impl CliCommand {
     }
 }
 
-/// Reads the arguments and does what they ask.
+/// Parses the arguments and runs the verb.
 pub(crate) fn main() -> ExitCode {
     if let Some(text) = fast_help::answer() {
         return show(text).unwrap_or_else(|report| report.print()).into();
@@ -133,7 +176,7 @@ pub(crate) fn main() -> ExitCode {
     done.unwrap_or_else(|report| report.print()).into()
 }
 
-/// Everything clap knows of the command line.
+/// Returns the clap definition of the whole command line.
 pub(crate) fn grammar() -> clap::Command {
     Windlass::command()
 }
@@ -144,7 +187,7 @@ fn perform(verb: CliCommand) -> Result<Exit, Report> {
     }
     adopt_orphans();
     let done = act(verb);
-    // A hook in a git of ours may have left something behind.
+    // A git hook that one of our git commands ran may have left processes behind.
     end_all_adopted();
     done
 }
@@ -177,7 +220,8 @@ fn act(verb: CliCommand) -> Result<Exit, Report> {
     }
 }
 
-/// Help and version are data; anything else is a mistake. What was typed may hold escapes.
+/// Prints clap's help and version to standard output, and its errors to standard error. The text may quote
+/// escape sequences that somebody typed.
 fn explain(error: &clap::Error) -> Result<Exit, Report> {
     let text = plain(&error.render().to_string());
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
@@ -201,6 +245,20 @@ mod tests {
     #[test]
     fn the_grammar_has_no_mistake() {
         grammar().debug_assert();
+    }
+
+    #[test]
+    fn the_groups_name_every_verb_with_its_summary() {
+        let commands = grammar();
+        let shown: Vec<&clap::Command> =
+            commands.get_subcommands().filter(|verb| !verb.is_hide_set()).collect();
+        for verb in &shown {
+            let about = verb.get_about().map(ToString::to_string).unwrap_or_default();
+            let line = format!("\n  {:<11}  {about}\n", verb.get_name());
+            assert!(HELP.contains(&line), "not in the groups: {line}");
+        }
+        let listed = HELP.lines().filter(|line| line.starts_with("  ")).count();
+        assert_eq!(listed, shown.len());
     }
 
     #[test]

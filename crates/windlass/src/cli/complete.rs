@@ -1,7 +1,7 @@
-//! Completes names that only this machine knows, while a person types them in a shell.
+//! Completes the names of entities while a person types in a shell.
 //!
-//! The shell's script asks `windlass` itself; whatever goes wrong, it gets no answer and the
-//! person goes on typing.
+//! The shell's script asks `windlass` itself. After any error it gets no answer, and the person just keeps
+//! typing.
 
 use std::ffi::OsStr;
 
@@ -13,11 +13,11 @@ use windlass_runtime::entities;
 use super::invocation::Invocation;
 use super::sanitize::plain_line;
 
-/// The variable by which a shell's script asks.
+/// The variable that a shell's script sets to ask for completions.
 pub(super) const ASKED: &str = "COMPLETE";
-/// How many names are offered.
+/// The most names that are offered.
 const MOST: usize = 200;
-/// How much of a description stands beside a name.
+/// The width of the description beside a name.
 const ABOUT: usize = 60;
 
 /// Completes the names of entities.
@@ -30,10 +30,10 @@ fn names(kind: Option<EntityKind>, typed: &OsStr) -> Option<Vec<CompletionCandid
     let loaded = entities::load(&invocation.home, &invocation.cwd, &[]).ok()?;
     let typed = typed.to_str()?;
     let mut found = loaded.registry.search(kind, typed, MOST);
-    // A shell reads what it inserts: a stranger's file may be called `$(…)`.
+    // The shell evaluates what it inserts, and a stranger's file may be called `$(…)`.
     found.retain(|entity| entity.name.chars().all(is_harmless));
-    // A shell puts what all answers share in place of what was typed: a guess that does not begin
-    // with it would take it away, unless it is the only one.
+    // A shell replaces the typed word with the common prefix of all answers. Answers that do not start
+    // with the word would delete it, unless there is only one.
     if found.len() > 1 {
         found.retain(|entity| begins(&entity.name, typed));
     }
@@ -46,7 +46,7 @@ fn names(kind: Option<EntityKind>, typed: &OsStr) -> Option<Vec<CompletionCandid
     Some(found.iter().map(offer).collect())
 }
 
-/// Whether a shell takes a character for nothing but itself.
+/// Decides whether a character has no special meaning in a shell.
 fn is_harmless(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ':' | '/')
 }
@@ -55,7 +55,7 @@ fn begins(name: &str, typed: &str) -> bool {
     name.to_lowercase().starts_with(&typed.to_lowercase())
 }
 
-/// Answers a shell's script, when it is one that asks.
+/// Answers and exits if a shell's script asks.
 pub(super) fn answer() {
     if std::env::var_os(ASKED).is_some() {
         clap_complete::CompleteEnv::with_factory(super::command::grammar).var(ASKED).complete();

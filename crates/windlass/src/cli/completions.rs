@@ -1,6 +1,6 @@
-//! `windlass completions`: a script that lets a shell complete the command line.
+//! `windlass completions`: prints a script that lets a shell complete the command line.
 //!
-//! The script asks `windlass` itself for each word, so that it knows the entities there are now.
+//! The script asks `windlass` itself for each word, so it always knows the current entities.
 
 use clap::builder::PossibleValuesParser;
 use clap_complete::env::Shells;
@@ -22,12 +22,12 @@ const SHELLS: [&str; 5] = ["bash", "elvish", "fish", "powershell", "zsh"];
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The shell
+    /// Shell that will run the script
     #[arg(value_name = "SHELL", value_parser = PossibleValuesParser::new(SHELLS))]
     shell: String,
 }
 
-/// Prints it.
+/// Prints the script.
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     let mut script = Vec::new();
     let shells = Shells::builtins();
@@ -39,7 +39,7 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     }
     let mut out = OutputWriter::stdout();
     if args.shell == "bash" {
-        // Otherwise bash takes `front:component` for three words.
+        // Without this, bash splits `front:component` into three words.
         out.text("COMP_WORDBREAKS=${COMP_WORDBREAKS//:}\n");
     }
     out.text(&String::from_utf8_lossy(&script));

@@ -1,4 +1,4 @@
-//! `windlass config`: the settings, and where each comes from.
+//! `windlass config`: shows the settings and where each comes from.
 
 use serde_json::json;
 use windlass_runtime::config::{SettingLine, show};
@@ -14,7 +14,7 @@ const EXAMPLES: &str = "\
 Examples:
   windlass config show";
 
-/// Show the settings
+/// Show the settings and where each comes from
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -24,15 +24,15 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum ConfigCommand {
-    /// Every setting, its value and the file, variable or flag it comes from
+    /// Show every setting, its value, and the file or variable that it comes from
     Show {
-        /// Print JSON, one object a line
+        /// Print JSON, one object per line
         #[arg(long)]
         json: bool,
     },
 }
 
-/// Shows them.
+/// Runs `windlass config`.
 pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
     let ConfigCommand::Show { json } = args.what;
     let invocation = Invocation::look()?;

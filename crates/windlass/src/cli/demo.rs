@@ -1,8 +1,8 @@
-//! `windlass demo`: a whole loop in a throw-away repository, with nothing installed.
+//! `windlass demo`: plays a whole loop in a temporary repository, with nothing installed.
 //!
-//! The agent is `sim`, which plays a script; everything else is real: sessions, hooks, checks,
-//! the log. Repository and state live in one temporary folder, which is removed at the end, or by
-//! the next demo when this one is killed.
+//! The agent is `sim`, which plays a script. Sessions, hooks, checks and the log are real. The repository and
+//! the state are in one temporary folder. The demo removes it at the end; if the demo is killed, the next
+//! demo removes it.
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
@@ -25,26 +25,28 @@ const EXAMPLES: &str = "\
 Examples:
   windlass demo
   windlass demo --fast
-  windlass demo --keep         leave the repository and the state to look at";
+  windlass demo --keep         keep the repository and the state";
 
-/// Play a whole loop in a throw-away repository; needs no agent, no network and no key
+/// Play a whole loop in a temporary repository; needs no agent
+///
+/// The demo also needs no network and no key: a script plays the agent. Everything else is real.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Leave repository and state behind
+    /// Keep the repository and the state [default: remove them at the end]
     #[arg(long)]
     keep: bool,
 
-    /// Without pauses
+    /// Play without pauses
     #[arg(long)]
     fast: bool,
 
-    /// Print JSON, one object a line, instead of the feed
+    /// Print JSON, one object per line, instead of the feed
     #[arg(long)]
     json: bool,
 }
 
-/// Plays it.
+/// Runs `windlass demo`.
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     let invocation = Invocation::look()?;
     let stage = DemoFolder::build(&invocation.home.temp, args.keep)?;
@@ -55,19 +57,19 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
         return played;
     }
     if let Err(error) = std::fs::remove_dir_all(&stage.dir) {
-        warn(&format!("{} could not be removed: {error}", stage.dir.display()));
+        warn(&format!("cannot remove {}: {error}", stage.dir.display()));
     }
     played
 }
 
-/// The temporary folder.
+/// The temporary folder of a demo.
 struct DemoFolder {
     dir: PathBuf,
     _playing: Option<RunningDemo>,
 }
 
 impl DemoFolder {
-    /// A folder of its own that nobody else can look into.
+    /// Creates a new folder that only this user can read.
     fn build(temp: &Path, keep: bool) -> Result<DemoFolder, Report> {
         let temp = temp.canonicalize().map_err(|error| unwritable(temp, &error))?;
         remove_stale(&temp);
@@ -77,7 +79,7 @@ impl DemoFolder {
                 continue;
             }
             make_private(&dir)?;
-            // What is to be kept is nobody's to remove.
+            // The next demo removes marked folders.
             let playing = if keep { None } else { Some(mark(&dir)) };
             let playing = playing.transpose().map_err(|error| unwritable(&dir, &error))?;
             return Ok(DemoFolder { dir, _playing: playing });
@@ -92,13 +94,14 @@ impl DemoFolder {
         })?;
         invocation.home.state = self.dir.join("state/windlass");
         invocation.home.config = self.dir.join("config/windlass");
-        // The demo is the same whatever the user's own settings say.
+        // The user's own settings must not change the demo.
         invocation.home.env.retain(|(name, _)| !name.starts_with("WINDLASS_"));
         invocation.home.env.push(("WINDLASS_SIM_SCRIPT".to_owned(), script.display().to_string()));
         invocation.cwd = self.dir.join("repository");
         make_private(&invocation.cwd)?;
         make_repository(&invocation.cwd).map_err(|error| {
-            Report::new(Exit::Agent, "no repository can be made").caused_by(&error).hint("the demo needs git")
+            let report = Report::new(Exit::Agent, "cannot create a repository").caused_by(&error);
+            report.hint("the demo needs git")
         })?;
         let plan = plan(&invocation.home, &request(&invocation))?;
         let handle = invocation.open(plan.durability)?;
@@ -110,13 +113,13 @@ impl DemoFolder {
     }
 }
 
-/// Fails on a folder that is there already: nobody else can have prepared it.
+/// Creates a folder. Fails if it exists, because somebody else may have prepared it.
 fn make_private(dir: &Path) -> Result<(), Report> {
     DirBuilder::new().mode(0o700).create(dir).map_err(|error| unwritable(dir, &error))
 }
 
 fn unwritable(dir: &Path, error: &std::io::Error) -> Report {
-    Report::new(Exit::Configuration, format!("cannot make the folder {}", dir.display()))
+    Report::new(Exit::Configuration, format!("cannot create the folder {}", dir.display()))
         .caused_by(error)
         .hint("set TMPDIR to a folder that can be written")
 }
@@ -140,7 +143,7 @@ fn request(invocation: &Invocation) -> RunRequest {
     }
 }
 
-/// The script, with or without its pauses.
+/// Returns the script, with or without its pauses.
 fn script_text(fast: bool) -> String {
     let mut script: Value = serde_json::from_str(DEMO_SCRIPT).unwrap_or_default();
     if fast && let Value::Object(map) = &mut script {

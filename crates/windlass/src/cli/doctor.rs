@@ -1,4 +1,4 @@
-//! `windlass doctor`: which agent CLIs are installed, and what each can do.
+//! `windlass doctor`: checks which agent CLIs are installed and what each can do.
 
 use std::path::PathBuf;
 
@@ -23,16 +23,19 @@ Examples:
   windlass doctor
   windlass doctor --json";
 
-/// Look at the agent CLIs: found, version, what each can do
+/// Check which agent CLIs are installed and what each can do
+///
+/// Also checks that Windlass can find every process that an agent leaves behind, and that the log knows every
+/// run.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Print JSON, one object a line
+    /// Print JSON, one object per line
     #[arg(long)]
     json: bool,
 }
 
-/// Looks.
+/// Runs `windlass doctor`.
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     let invocation = Invocation::look()?;
     clear_dead_groups();
@@ -57,7 +60,7 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     Ok(log.exit())
 }
 
-/// How the processes that an agent leaves behind are found, as an object.
+/// Describes as JSON how Windlass finds the processes that an agent leaves behind.
 fn keeping_object(grouping: &Grouping) -> String {
     let (folder, why_not) = match grouping {
         Grouping::In(folder) => (Some(folder), None),
@@ -67,7 +70,7 @@ fn keeping_object(grouping: &Grouping) -> String {
     envelope("keeping", words::now(), None, data)
 }
 
-/// The same in words.
+/// Describes the same for people.
 fn keeping(screen: Terminal, grouping: &Grouping) -> Vec<String> {
     match grouping {
         Grouping::In(folder) => {
@@ -80,14 +83,14 @@ fn keeping(screen: Terminal, grouping: &Grouping) -> Vec<String> {
         Grouping::None(why) => vec![
             format!("{} no process is left behind: each session has a guard, but no cgroup", screen.check(true)),
             format!("    {}", plain_line(why)),
-            "    hint: Windlass can only miss a process that hides itself while the host, its guard and Windlass are all \
-             killed; run Windlass where it may make cgroups (`systemd-run --user --scope windlass …`) to find that too"
+            "    hint: Windlass can miss a process only if it hides while the host, its guard and Windlass are all \
+             killed; to find that one too, allow cgroups: `systemd-run --user --scope windlass …`"
                 .to_owned(),
         ],
     }
 }
 
-/// What is wrong with the log.
+/// The state of the log, and the runs that are not in it.
 struct LogReport {
     path: PathBuf,
     error: Option<RunError>,
@@ -96,7 +99,7 @@ struct LogReport {
 }
 
 impl LogReport {
-    /// Nothing is wrong where there is no state folder yet.
+    /// Checks the log. Without a state folder there is nothing to check.
     fn of(invocation: &Invocation) -> LogReport {
         let (path, kept) =
             (invocation.home.state.join("windlass.db"), without_log::kept_aside(&invocation.home));
@@ -132,10 +135,10 @@ impl LogReport {
         let (bad, path) = (screen.check(false), plain_line(&self.path.display().to_string()));
         let mut lines = match &self.error {
             None if self.strays.is_empty() => {
-                vec![format!("{} the log knows every run: {path}", screen.check(true))]
+                vec![format!("{} the log has every run: {path}", screen.check(true))]
             }
             None => vec![format!(
-                "{bad} the log does not know every run: somebody emptied, deleted or replaced {path}"
+                "{bad} some runs are not in the log: somebody emptied, deleted or replaced {path}"
             )],
             Some(error) => {
                 let report = Report::from_error(error);
@@ -182,7 +185,7 @@ fn describe(screen: Terminal, driver: &DriverReport) -> Vec<String> {
     lines
 }
 
-/// A row for each thing an agent CLI may be able to do.
+/// Returns a table with a row for each capability and a column for each driver.
 fn matrix(drivers: &[DriverReport]) -> Vec<String> {
     let Some(first) = drivers.first() else { return Vec::new() };
     let width = first.capabilities.iter().map(|(name, _)| name.len()).max().unwrap_or(0);

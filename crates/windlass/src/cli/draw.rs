@@ -1,10 +1,10 @@
-//! Workflows as pictures: in which language, for every verb that draws one.
+//! Draws workflows, for every verb that can.
 
 use clap::ValueEnum;
 use windlass_core::graph::draw::{States, dot, mermaid, svg};
 use windlass_core::graph::workflow::Workflow;
 
-/// How it is drawn.
+/// The language of a drawing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum DrawFormat {
     Mermaid,
@@ -12,7 +12,7 @@ pub(super) enum DrawFormat {
     Svg,
 }
 
-/// The picture of a workflow, with how its nodes fared.
+/// Draws a workflow with the state of each node.
 pub(super) fn picture(format: DrawFormat, workflow: &Workflow, states: &States) -> String {
     match format {
         DrawFormat::Mermaid => mermaid(workflow, states),

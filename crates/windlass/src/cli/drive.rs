@@ -1,7 +1,7 @@
-//! Follows a run that this process owns, to its end: shows what happens and minds the signals.
+//! Follows a run that this process owns to its end: shows what happens and handles signals.
 //!
-//! Ctrl-C and SIGTERM cancel the run, a second one at once. A closed terminal (SIGHUP) must not
-//! lose work: the owner leaves, host and agent go on, and the run can be resumed.
+//! Ctrl-C and SIGTERM cancel the run; a second one ends it at once. A closed terminal (SIGHUP) must not lose
+//! work: the owner exits, the host and the agent keep working, and the run can be resumed.
 
 use std::time::{Duration, Instant};
 
@@ -19,40 +19,38 @@ use super::report::Report;
 use super::terminal_prompt::TerminalPrompt;
 use crate::exit::Exit;
 
-/// How often the progress line is drawn again.
+/// The time between two redraws of the progress line.
 const REDRAW: Duration = Duration::from_millis(500);
-/// How long a reader may leave no room, and how many bytes of a transcript may wait for it then.
+/// The time after which a reader counts as stalled, and the bytes of a transcript that may wait for it then.
 const STALL: Duration = Duration::from_millis(250);
 const BEHIND: u64 = 2 << 20;
 
-/// How following ended.
+/// The reason why following a run ended.
 pub(crate) enum FollowEnd {
-    /// The run is over.
+    /// The run ended.
     Over(Box<RunState>),
-    /// The run goes on without an owner and can be resumed.
+    /// The run continues without an owner and can be resumed.
     Left,
 }
 
-/// What is done when the terminal is closed.
+/// The reaction to a closed terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OnHangup {
-    /// The run goes on without an owner.
+    /// The run continues without an owner.
     Leave,
-    /// The run is cancelled: nobody could find it again.
+    /// The run is cancelled, because nobody could find it again.
     Cancel,
 }
 
-/// Where a run is shown, and who may answer there.
+/// The place where a run is shown, and the person who may answer there.
 pub(crate) struct Viewer<'a> {
-    /// How it is shown.
     pub(crate) face: &'a mut Face,
-    /// Where to.
     pub(crate) out: &'a mut OutputWriter,
-    /// A person at the terminal.
+    /// The person at the terminal, if there is one.
     pub(crate) inline: Option<TerminalPrompt>,
 }
 
-/// Shows a run until it is over: what the feed says of it, if anybody looks.
+/// Follows a run until it ends, and shows its feed if there is one.
 pub(crate) async fn drive(
     mut running: OwnedRun,
     mut feed: Option<Subscription>,
@@ -69,7 +67,7 @@ pub(crate) async fn drive(
         tokio::select! {
             update = reader.next(&mut feed, is_owned), if !is_told && !is_lost => match update {
                 Some(Ok(update)) => viewer.show(update),
-                // The owner finds the same, and says what is wrong, or it passes.
+                // The owner meets the same error and reports it, or the error passes.
                 Some(Err(_)) => is_lost = true,
                 None => is_told = true,
             },
@@ -94,21 +92,21 @@ pub(crate) async fn drive(
     }
     viewer.face.settle(viewer.out);
     let over = running.finish().await;
-    // Of runs that were killed and that nobody took up.
+    // Clears the groups of runs that were killed and not resumed.
     clear_dead_groups();
     Ok(FollowEnd::Over(Box::new(over?)))
 }
 
-/// Whoever reads what is shown, as quickly as they like: the log keeps what they have not read.
+/// The reader of the display. It may be slow: the log keeps everything that it has not read.
 struct DisplayReader {
     room: OutputRoom,
-    /// Since when nothing could be written.
+    /// The time since which nothing could be written.
     stalled: Option<Instant>,
 }
 
 impl DisplayReader {
-    /// Waits for room, then for the next update. Somebody who stalled is not told everything that agents said
-    /// meanwhile. Without an owner it is over when nothing more is there.
+    /// Waits for room, then for the next update. After a stall, skips what the agents said meanwhile. If the
+    /// run has no owner, returns `None` when no more updates are there.
     async fn next(
         &mut self,
         feed: &mut Option<Subscription>,
@@ -151,7 +149,7 @@ impl Viewer<'_> {
         self.tick();
     }
 
-    /// Shows what is in no log.
+    /// Shows an event that is in no log.
     fn aside(&mut self, item: FeedItem) {
         let (mut path, mut item) = (Vec::new(), item);
         while let FeedItem::Child { run, item: inner } = item {
@@ -167,14 +165,14 @@ impl Viewer<'_> {
         self.face.tick(self.out, words::now());
     }
 
-    /// Asks what waits for a person.
+    /// Shows the question that waits for a person.
     fn ask(&mut self) {
         if let Some(inline) = &mut self.inline {
             inline.ask(self.face, self.out);
         }
     }
 
-    /// What a person types next.
+    /// Waits for the next keys that a person types.
     async fn keys(&mut self) -> Vec<u8> {
         match &mut self.inline {
             Some(inline) => inline.keys().await,
@@ -191,10 +189,10 @@ impl Viewer<'_> {
 }
 
 fn remark(asked: u32) -> &'static str {
-    if asked == 1 { "interrupted; once more ends it at once" } else { "ending it at once" }
+    if asked == 1 { "interrupted: press Ctrl-C again to force quit" } else { "force quitting" }
 }
 
-/// What a signal asks for.
+/// The request that a signal makes.
 pub(super) enum SignalRequest {
     Cancel,
     Leave,

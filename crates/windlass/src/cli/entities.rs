@@ -1,5 +1,4 @@
-//! `windlass entities`: which commands, skills and agents there are, what one says, what is
-//! wrong with their files.
+//! `windlass entities`: lists, shows, checks and copies commands, skills and agents.
 
 use std::path::PathBuf;
 
@@ -22,13 +21,15 @@ use crate::exit::Exit;
 
 const EXAMPLES: &str = "\
 Examples:
-  windlass entities                              everything that can be called by its name
-  windlass entities --type skill --all           skills, with those another one hides
-  windlass entities show commit --args \"fix typo\" what the agent would be told
-  windlass entities check                        what is wrong in all their files
-  windlass entities eject commit                 a copy in .windlass to change";
+  windlass entities                              list everything you can call by name
+  windlass entities --type skill --all           list all skills, also hidden ones
+  windlass entities show commit --args \"fix typo\" show the prompt that the agent would get
+  windlass entities check                        report the errors in all files
+  windlass entities eject commit                 copy it to .windlass, to change it";
 
-/// List, show and check commands, skills and agents
+/// List, show, check and copy commands, skills and agents
+///
+/// Without a subcommand, lists them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
@@ -41,28 +42,28 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum EntitiesCommand {
-    /// Those that can be called by their name
+    /// List the commands, skills and agents that can be called by name
     List(List),
-    /// What one says, where it comes from and what it hides
+    /// Show the text of one, where it comes from and what it hides
     Show(Show),
-    /// What is wrong in their files
+    /// Check all files and report their errors
     Check(Of),
-    /// Copy one of Windlass's own into .windlass, to change it
+    /// Copy a built-in one into .windlass, to change it
     Eject(Eject),
 }
 
-/// Which are listed.
+/// The flags of `windlass entities list`.
 #[derive(Debug, clap::Args)]
 struct List {
-    /// Only commands, skills or agents
+    /// List only commands, skills or agents [default: all three]
     #[arg(long = "type", value_name = "TYPE", value_parser = words_of(EntityKind::WORDS))]
     kind: Option<EntityKind>,
 
-    /// Only those of one provider
+    /// List only the entities of one provider [default: all providers]
     #[arg(long, value_name = "NAME", value_parser = words_of(Provider::WORDS))]
     provider: Option<Provider>,
 
-    /// Those that another one hides, too
+    /// Also list entities that another entity hides
     #[arg(long)]
     all: bool,
 
@@ -70,18 +71,18 @@ struct List {
     of: Of,
 }
 
-/// Which one is shown.
+/// The flags of `windlass entities show`.
 #[derive(Debug, clap::Args)]
 struct Show {
-    /// Its name or alias
+    /// Name or alias of the entity
     #[arg(value_name = "NAME", add = complete::entities(None))]
     name: String,
 
-    /// A command, a skill or an agent, where there are several of that name
+    /// Type of the entity [default: the first of that name: command, skill, then agent]
     #[arg(long = "type", value_name = "TYPE", value_parser = words_of(EntityKind::WORDS))]
     kind: Option<EntityKind>,
 
-    /// Show the text with these arguments in it
+    /// Show the text with these arguments filled in [default: show the placeholders]
     #[arg(long, value_name = "ARGS", allow_hyphen_values = true)]
     args: Option<String>,
 
@@ -89,18 +90,18 @@ struct Show {
     of: Of,
 }
 
-/// Which one is copied.
+/// The flags of `windlass entities eject`.
 #[derive(Debug, clap::Args)]
 struct Eject {
-    /// Its name or alias
+    /// Name or alias of the entity
     #[arg(value_name = "NAME", add = complete::entities(None))]
     name: String,
 
-    /// A command, a skill or an agent, where there are several of that name
+    /// Type of the entity [default: the first of that name: command, skill, then agent]
     #[arg(long = "type", value_name = "TYPE", value_parser = words_of(EntityKind::WORDS))]
     kind: Option<EntityKind>,
 
-    /// For all projects: into the user's own folder
+    /// Copy it for all projects, into your own settings folder [default: into this project]
     #[arg(long)]
     user: bool,
 
@@ -108,14 +109,14 @@ struct Eject {
     of: Of,
 }
 
-/// What is looked at, and how it is shown.
+/// The flags that all subcommands share.
 #[derive(Debug, clap::Args)]
 struct Of {
-    /// Load the plugin in DIR, too (may be repeated)
+    /// Also load the plugin in DIR (may be repeated)
     #[arg(long = "plugin", value_name = "DIR")]
     plugins: Vec<PathBuf>,
 
-    /// Print JSON, one object a line
+    /// Print JSON, one object per line
     #[arg(long)]
     json: bool,
 }
@@ -126,7 +127,7 @@ impl Of {
     }
 }
 
-/// Everything there is; a plugin that was asked for must be there.
+/// Loads all entities. Every plugin that was named must exist.
 pub(super) fn load(invocation: &Invocation, plugins: &[PathBuf]) -> Result<LoadedEntities, Report> {
     let plugins: Vec<PathBuf> = plugins.iter().map(|dir| invocation.cwd.join(dir)).collect();
     if let Some(dir) = plugins.iter().find(|dir| !dir.join(".claude-plugin/plugin.json").is_file()) {
@@ -137,7 +138,7 @@ pub(super) fn load(invocation: &Invocation, plugins: &[PathBuf]) -> Result<Loade
     Ok(entities::load(&invocation.home, &invocation.cwd, &plugins)?)
 }
 
-/// Does it.
+/// Runs `windlass entities`.
 pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
     let invocation = Invocation::look()?;
     match args.what.unwrap_or(EntitiesCommand::List(args.list)) {
@@ -170,17 +171,17 @@ impl List {
     }
 }
 
-/// A line a provider: what was found there.
+/// Prints one line per provider with what it has.
 pub(crate) fn announce(loaded: &LoadedEntities) {
     loaded.start_up_lines().iter().for_each(|line| note(line));
 }
 
-/// Says that some files are wrong, without all of it.
+/// Prints how many files have errors, without the details.
 fn complain_briefly(diagnostics: &[Diagnostic]) {
     let errors = diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count();
     let warnings = diagnostics.len() - errors;
     if !diagnostics.is_empty() {
-        note(&format!("{}; `windlass entities check` says what is wrong", tally(errors, warnings)));
+        note(&format!("{}; `windlass entities check` shows them", tally(errors, warnings)));
     }
 }
 
@@ -216,7 +217,7 @@ fn facts(registry: &Registry, entity: &Entity) -> Value {
     })
 }
 
-/// The tools that it names to use them, each once.
+/// Returns the tools that the entity turns on, each once.
 fn named_tools(entity: &Entity) -> Option<Vec<&String>> {
     let is_on = |rule: &&ToolRule| rule.effect != ToolEffect::Deny && rule.tool != "*";
     let names: Vec<&String> = match &entity.tools {
@@ -232,7 +233,7 @@ fn named_tools(entity: &Entity) -> Option<Vec<&String>> {
     (entity.tools.is_some() || !once.is_empty()).then_some(once)
 }
 
-/// What holds for a session with it.
+/// Returns the limits that apply to a session with the entity.
 fn shown_limits(entity: &Entity) -> Value {
     let limits = limits(entity, DriverTools::ALL);
     let mut shown = json!({ "only": limits.only });
@@ -242,7 +243,7 @@ fn shown_limits(entity: &Entity) -> Value {
     shown
 }
 
-/// The rules by what they do.
+/// Groups the rules by their effect.
 fn effects(limits: &EntityLimits) -> impl Iterator<Item = (&'static str, Vec<&str>)> {
     [ToolEffect::Allow, ToolEffect::Deny, ToolEffect::Ask].into_iter().map(|effect| {
         let plain: &[String] = match effect {
@@ -255,7 +256,7 @@ fn effects(limits: &EntityLimits) -> impl Iterator<Item = (&'static str, Vec<&st
     })
 }
 
-/// Columns as wide as what is in them; the description takes the rest of the terminal.
+/// Lays out a table. Each column is as wide as its widest cell; the description takes the rest.
 fn table(registry: &Registry, found: &[&Entity], columns: Option<usize>) -> Vec<String> {
     let cells: Vec<[String; 4]> = found.iter().map(|entity| cells(registry, entity)).collect();
     let wide = |column: usize| {
@@ -288,7 +289,7 @@ fn cells(registry: &Registry, entity: &Entity) -> [String; 4] {
     [plain_line(&entity.name), entity.kind.to_string(), from, about]
 }
 
-/// Where an entity is, for people.
+/// Describes where an entity comes from.
 fn place(entity: &Entity) -> String {
     match entity.source.level {
         Level::Builtin => "Windlass itself".to_owned(),
@@ -296,7 +297,7 @@ fn place(entity: &Entity) -> String {
     }
 }
 
-/// The one of this name: a command before a skill before an agent, when it is not said which.
+/// Finds an entity by name. Without a kind it prefers a command, then a skill, then an agent.
 fn find<'a>(loaded: &'a LoadedEntities, kind: Option<EntityKind>, name: &str) -> Result<&'a Entity, Report> {
     let name = name.strip_prefix('/').unwrap_or(name);
     let registry = &loaded.registry;
@@ -308,12 +309,12 @@ fn find<'a>(loaded: &'a LoadedEntities, kind: Option<EntityKind>, name: &str) ->
         return Err(miss(loaded, name, &unknown(registry, name)));
     };
     for other in found.iter().skip(1) {
-        note(&format!("there is also {} {} of that name: --type {0}", other.kind, plain_line(&other.name)));
+        note(&format!("there is also the {} `{}`: use --type {0}", other.kind, plain_line(&other.name)));
     }
     Ok(first)
 }
 
-/// That nothing is called so; with the file that would be, if it were not broken.
+/// Reports that no entity has the name, or that its file is broken.
 pub(super) fn miss(loaded: &LoadedEntities, name: &str, text: &str) -> Report {
     match loaded.broken(name) {
         Some(problem) => {
@@ -321,12 +322,13 @@ pub(super) fn miss(loaded: &LoadedEntities, name: &str, text: &str) -> Report {
             Report::new(Exit::Configuration, plain_line(&text))
                 .hint("`windlass entities check` shows the line")
         }
-        None => Report::new(Exit::Configuration, plain_line(text))
-            .hint("`windlass entities` lists everything that can be called by its name"),
+        None => {
+            Report::new(Exit::Configuration, plain_line(text)).hint("`windlass entities` lists the names")
+        }
     }
 }
 
-/// That nothing is called so, and what was probably meant.
+/// Says that no entity has the name, and suggests a similar one.
 pub(super) fn unknown(registry: &Registry, name: &str) -> String {
     let near = EntityKind::ALL.into_iter().find_map(|kind| registry.suggest(kind, name));
     let near = near.map(|near| format!(" (did you mean {near:?}?)")).unwrap_or_default();
@@ -360,7 +362,7 @@ impl Show {
     }
 }
 
-/// What is known of an entity besides its text.
+/// Describes an entity without its text.
 fn about(entity: &Entity) -> Vec<String> {
     let mut lines = vec![
         format!("{:<11} {}", entity.kind.word(), plain_line(&entity.name)),

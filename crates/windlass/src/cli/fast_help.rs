@@ -1,13 +1,13 @@
-//! `--version` and `--help`, answered before the grammar of the command line is even built.
+//! Answers `windlass --version` and `windlass --help` without building the clap command.
 //!
-//! People and scripts ask these all the time; the text is kept in `help.txt`, and a test holds
-//! it to what the grammar says.
+//! People and scripts ask for these all the time. The help text is in `help.txt`; a test compares it with
+//! what clap prints.
 
-/// What `windlass --help` prints.
+/// The output of `windlass --help`.
 const HELP: &str = include_str!("help.txt");
 const VERSION: &str = concat!("windlass ", env!("CARGO_PKG_VERSION"), "\n");
 
-/// The text that answers the arguments, when they ask for nothing else.
+/// Returns the text to print if the only argument asks for help or the version.
 pub(super) fn answer() -> Option<&'static str> {
     let mut args = std::env::args_os().skip(1);
     let (first, second) = (args.next()?, args.next());
@@ -36,7 +36,7 @@ mod tests {
     fn says_what_the_grammar_says() {
         for flag in ["--version", "-V", "--help", "-h"] {
             let error = Windlass::try_parse_from(["windlass", flag]).unwrap_err();
-            // When help has changed on purpose, this is the new help.txt.
+            // If you changed the help on purpose, put the left side into help.txt.
             assert_eq!(Some(error.render().to_string().as_str()), text_for(flag));
         }
         assert_eq!(text_for("run"), None);

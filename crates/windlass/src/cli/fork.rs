@@ -1,4 +1,4 @@
-//! `windlass fork`: a new run from a point of another.
+//! `windlass fork`: starts a new run from a node of another run.
 
 use std::num::NonZeroU32;
 
@@ -19,34 +19,33 @@ use crate::exit::Exit;
 
 const EXAMPLES: &str = "\
 Examples:
-  windlass fork k3f9 --at fix             a new run, from where `fix` first began
-  windlass fork k3f9 --at fix:3           from the third time that it began
-  windlass fork k3f9 --at loop:2 --detach     in a run of one session: from its second turn
-  windlass fork k3f9 --at ok --on-question wait   where nobody could be asked before";
+  windlass fork k3f9 --at fix                     start where `fix` first started
+  windlass fork k3f9 --at fix:3                   start where `fix` started for the third time
+  windlass fork k3f9 --at loop:2 --detach         in a run of one session: start at its second turn
+  windlass fork k3f9 --at ok --on-question wait   wait for an answer that nobody could give before";
 
-/// Begin a new run where a node of another run began
+/// Start a new run from a node of another run
 ///
-/// The new run has what the other did before as its past: no session of that is started again.
-/// The other run stays as it is. The folder is taken as it is now: nothing that was done there
-/// is undone.
+/// The new run takes over everything that the other run did before that node, and repeats none of it. The
+/// other run does not change. The new run uses the folder as it is now: Windlass undoes nothing there.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The run, or the beginning of its id
+    /// The run's id, or a unique prefix of it
     #[arg(value_name = "RUN")]
     run: String,
 
-    /// The node, and which of its times is meant, from 1; in a run of one session that is the turn
+    /// Node to start from, and which of its starts, counted from 1; in a run of one session, which turn
+    /// [default: 1]
     #[arg(long, value_name = "NODE[:ITERATION]", value_parser = point)]
     at: ForkPoint,
 
-    /// What a tool is told that the rules say to ask about; without it as in the other run, but a person
-    /// who watches is asked
+    /// How to answer permission requests that no rule decides [default: ask you if you watch, else as in the
+    /// other run]
     #[arg(long, value_name = "ANSWER", value_parser = words_of(OnPermission::WORDS))]
     on_permission: Option<OnPermission>,
 
-    /// What happens when something asks a question; without it as in the other run, but a person who
-    /// watches is asked
+    /// How to answer questions [default: ask you if you watch, else as in the other run]
     #[arg(long, value_name = "ANSWER", value_parser = words_of(OnQuestion::WORDS))]
     on_question: Option<OnQuestion>,
 
@@ -58,7 +57,7 @@ pub(crate) struct Args {
     watch: WatchFlags,
 }
 
-/// A node, in one of its times.
+/// A node and one of its starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct ForkPoint {
     node: NodeId,
@@ -75,7 +74,7 @@ fn point(text: &str) -> Result<ForkPoint, String> {
         }
     };
     if node.contains('@') {
-        return Err("write it like NODE:2, for the second time that NODE began".to_owned());
+        return Err("write it like NODE:2, for the second time that NODE started".to_owned());
     }
     if node.is_empty() {
         return Err("write it like NODE or NODE:2".to_owned());
@@ -83,7 +82,7 @@ fn point(text: &str) -> Result<ForkPoint, String> {
     Ok(ForkPoint { node: NodeId::new(node), iteration })
 }
 
-/// Forks it.
+/// Runs `windlass fork`.
 pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
     let invocation = Invocation::look()?;
     args.watch.check()?;
@@ -101,7 +100,7 @@ pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
         let mut face = args.watch.face(&invocation, &fork.run);
         if let Face::Json(lines) = &mut face {
             print(&[args.object(&from, &fork)])?;
-            // What was decided then is told now.
+            // The feed repeats old decisions now, so their lines must not be older than this one.
             lines.not_before(words::now());
         } else {
             tell(&handle, &from, &fork);
@@ -111,7 +110,7 @@ pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
 }
 
 impl Args {
-    /// Who can be asked.
+    /// Decides who answers the questions of the new run.
     fn asks(&self, invocation: &Invocation) -> WaitPolicy {
         WaitPolicy {
             on_permission: self.on_permission,
@@ -120,7 +119,7 @@ impl Args {
         }
     }
 
-    /// Says what was left to the background.
+    /// Reports the run that was started in the background.
     fn left(&self, handle: &Handle, from: &RunId, fork: &Fork) -> Result<Exit, Report> {
         if self.watch.json {
             return print(&[self.object(from, fork)]);
@@ -137,18 +136,18 @@ impl Args {
     }
 }
 
-/// What a fork is, said plainly.
+/// Tells a person what the fork has from the other run, and what it does not undo.
 fn tell(handle: &Handle, from: &RunId, fork: &Fork) {
     let Fork { run, taken, of } = fork;
     note(&match taken {
-        0 => format!("run {run} begins anew with the orders of run {from}"),
+        0 => format!("run {run} starts over with the settings of run {from}"),
         _ => format!(
-            "run {run} goes on from record {taken} of the {of} of run {from}; that run stays as it is"
+            "run {run} continues from record {taken} of {of} of run {from}; run {from} does not change"
         ),
     });
-    note("the folder is as it is now: nothing that was done there is undone");
+    note("the run uses the folder as it is now: Windlass undoes nothing there");
     if handle.view(from).is_ok_and(|view| view.status.is_owned()) {
-        note(&format!("run {from} goes on in the same folder"));
+        note(&format!("run {from} is still running in the same folder"));
     }
 }
 
@@ -168,23 +167,22 @@ impl From<TravelError> for Report {
             }
             TravelError::Fork { run, why } => Report::usage(text).hint(match why {
                 ForkError::NeverRan { node } => {
-                    format!("`windlass show {run} --explain {node}` says why it never ran")
+                    format!("`windlass show {run} --explain {node}` explains why it never ran")
                 }
                 ForkError::InSession { node } => {
                     format!("fork it at its first turn: `windlass fork {run} --at {node}:1`")
                 }
-                ForkError::NotSoOften { .. } => format!("`windlass show {run}` says what ran"),
+                ForkError::NotSoOften { .. } => format!("`windlass show {run}` shows what ran"),
                 ForkError::Busy { .. } => {
-                    "the end of what was under way is not known there, and it would be done twice".to_owned()
+                    "at that point other nodes were in progress, and the fork would do them twice".to_owned()
                 }
-                ForkError::NoRun => "it was left as it is, and `windlass ps` still lists it".to_owned(),
+                ForkError::NoRun => "the run is unchanged, and `windlass ps` still lists it".to_owned(),
             }),
             TravelError::NoFolder { .. } => {
-                Report::usage(text).hint("put it back, or begin a new run with `windlass run`")
+                Report::usage(text).hint("put it back, or start a new run with `windlass run`")
             }
-            TravelError::NoTracker { .. } => {
-                Report::usage(text).hint("put it back, or fork at an earlier point: it is made anew there")
-            }
+            TravelError::NoTracker { .. } => Report::usage(text)
+                .hint("put it back, or fork at an earlier point, where Windlass creates it"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `windlass hint`: what to type after a name.
+//! `windlass hint`: shows the arguments of an entity or a verb.
 
 use std::path::PathBuf;
 
@@ -18,33 +18,33 @@ Examples:
   windlass hint commit                           [message] | --amend
   windlass hint e2e:add-tests --plugin ./e2e";
 
-/// Say what to type after a command, a skill, an agent or a verb of Windlass
+/// Show the arguments of a command, skill, agent or verb
 ///
-/// Prints an empty line where nothing has to be typed.
+/// Prints an empty line if there are no arguments.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The name, with or without a leading slash
+    /// Name of an entity or of a verb of Windlass; a leading slash is ignored
     #[arg(value_name = "NAME", add = complete::entities(None))]
     name: String,
 
-    /// Load the plugin in DIR, too (may be repeated)
+    /// Also load the plugin in DIR (may be repeated)
     #[arg(long = "plugin", value_name = "DIR")]
     plugins: Vec<PathBuf>,
 
-    /// Print JSON, one object a line
+    /// Print JSON, one object per line
     #[arg(long)]
     json: bool,
 }
 
-/// Says it.
+/// Runs `windlass hint`.
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     let invocation = Invocation::look()?;
     let loaded = load(&invocation, &args.plugins)?;
     let name = args.name.strip_prefix('/').unwrap_or(&args.name);
     let hint = match hint(&loaded.registry, name) {
         Some(hint) => hint.text,
-        // It does not say, so nothing has to be typed.
+        // The entity exists and declares no arguments.
         None if !loaded.registry.find(name).is_empty() => "",
         None => return Err(miss(&loaded, name, &unknown(&loaded.registry, name))),
     };

@@ -1,4 +1,4 @@
-//! Reads the environment, once, into values: the rest of the program never looks at it again.
+//! Reads the environment once. The rest of the program never reads it again.
 
 use std::path::{Path, PathBuf};
 
@@ -9,16 +9,16 @@ use windlass_runtime::home::Home;
 use super::report::Report;
 use crate::exit::Exit;
 
-/// The places of this user.
+/// Reads the user's folders and environment.
 pub(crate) fn read() -> Result<Home, Report> {
-    // A variable that is not text cannot be given to a child as text either.
+    // A variable that is not UTF-8 could not be passed to a child process either.
     let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
         Some((name.into_string().ok()?, value.into_string().ok()?))
     };
     from(std::env::vars_os().filter_map(text).collect())
 }
 
-/// The folder the command was typed in.
+/// Returns the current folder.
 pub(crate) fn cwd() -> Result<PathBuf, Report> {
     std::env::current_dir().map_err(|error| {
         Report::usage("the current folder cannot be used")
@@ -34,7 +34,7 @@ fn from(env: Vec<(String, String)>) -> Result<Home, Report> {
     };
     let user = absolute("HOME").ok_or_else(|| {
         Report::new(Exit::Configuration, "HOME is not set to an absolute path")
-            .hint("set HOME: state and settings are kept below it")
+            .hint("set HOME: Windlass keeps its state and settings below it")
     })?;
     let state = absolute("XDG_STATE_HOME").unwrap_or_else(|| user.join(".local/state"));
     let config = absolute("XDG_CONFIG_HOME").unwrap_or_else(|| user.join(".config"));

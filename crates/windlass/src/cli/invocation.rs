@@ -1,4 +1,4 @@
-//! Where a command was typed: the user's places, the folder, the terminal. Read once.
+//! The surroundings of a command: the user's folders, the current folder and the terminal. Read once.
 
 use std::future::Future;
 use std::io::IsTerminal;
@@ -14,29 +14,26 @@ use super::terminal::Terminal;
 use super::{home, output::OutputWriter};
 use crate::exit::Exit;
 
-/// What somebody who is no person is told to do.
+/// The hint for commands that only a person may use.
 pub(crate) const OWN_TERMINAL: &str = "do it from a terminal of your own";
 
-/// What every verb starts from.
+/// The user's folders, the current folder and the terminal of this command.
 pub(crate) struct Invocation {
-    /// The user's places and environment.
     pub(crate) home: Home,
-    /// The current folder.
     pub(crate) cwd: PathBuf,
-    /// The terminal, or that there is none.
     pub(crate) screen: Terminal,
 }
 
 impl Invocation {
-    /// Looks around.
+    /// Reads the environment, the current folder and the terminal.
     pub(crate) fn look() -> Result<Invocation, Report> {
         let home = home::read()?;
         let screen = Terminal::of(&home);
         Ok(Invocation { cwd: home::cwd()?, screen, home })
     }
 
-    /// Opens the store. A log that holds nothing, where runs have left folders, was lost: nobody
-    /// should take it for a new one.
+    /// Opens the store. Warns if the log is empty but runs have left folders: then the log was lost, and is
+    /// not just new.
     pub(crate) fn open(&self, durability: Durability) -> Result<Handle, Report> {
         let handle = Handle::open(self.home.clone(), durability)?;
         if let Some(count) = handle.is_lost()? {
@@ -45,12 +42,12 @@ impl Invocation {
         Ok(handle)
     }
 
-    /// Opens the store to look at it, or to leave a request.
+    /// Opens the store to read it or to leave a request.
     pub(crate) fn open_to_ask(&self) -> Result<Handle, Report> {
         self.open(Durability::Full)
     }
 
-    /// Refuses what only a person may do to whatever is below the session of a run.
+    /// Refuses the command to every process below the session of a run.
     pub(crate) fn refuse_agents(&self, what: &str) -> Result<(), Report> {
         match windlass_runtime::person::refusal(what) {
             None => Ok(()),
@@ -58,7 +55,8 @@ impl Invocation {
         }
     }
 
-    /// Whether a person sits at this terminal. Not behind an agent: it may not answer itself.
+    /// Decides whether a person sits at this terminal. An agent's terminal does not count, because an agent
+    /// may not answer itself.
     pub(crate) fn has_person(&self) -> bool {
         std::io::stdin().is_terminal()
             && std::io::stderr().is_terminal()
@@ -66,13 +64,13 @@ impl Invocation {
             && windlass_runtime::person::refusal("").is_none()
     }
 
-    /// How hard commits are by the settings; the safe way where those cannot be read.
+    /// Returns the durability from the settings, or the safe one if they cannot be read.
     pub(crate) fn durability(&self) -> Durability {
         windlass_runtime::config::durability(&self.home, &self.cwd)
     }
 }
 
-/// That the log holds nothing, where runs have left folders.
+/// Warns that the log is empty although runs have left folders.
 fn lost(count: usize, state: &Path) -> String {
     let folders = if count == 1 {
         "1 run has left its folder".to_owned()
@@ -80,28 +78,28 @@ fn lost(count: usize, state: &Path) -> String {
         format!("{count} runs have left folders")
     };
     format!(
-        "the log in {} holds no run, but {folders} there: the log was emptied or deleted (`windlass ps` names them)",
+        "the log in {} has no runs, but {folders} there: the log was emptied or deleted (`windlass ps` lists them)",
         state.display()
     )
 }
 
-/// Waits for the world in one thread; only the verbs that need it pay for it.
+/// Runs async work on one thread. Only the verbs that need it start a runtime.
 pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Report>>) -> Result<T, Report> {
     waiting_runtime()?.block_on(work)
 }
 
-/// Waits for one call that may take its time.
+/// Runs one async call and converts its error.
 pub(crate) fn wait_for<T, E: Into<Report>>(call: impl Future<Output = Result<T, E>>) -> Result<T, Report> {
     block_on(async { call.await.map_err(Into::into) })
 }
 
-/// What waits, in one thread.
+/// Starts an async runtime with one thread.
 pub(crate) fn waiting_runtime() -> Result<tokio::runtime::Runtime, Report> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(|error| Report::new(Exit::Unexpected, "cannot wait for events").caused_by(&error))
 }
 
-/// Prints lines and ends well.
+/// Prints lines to standard output.
 pub(crate) fn print(lines: &[String]) -> Result<Exit, Report> {
     let mut out = OutputWriter::stdout();
     for line in lines {

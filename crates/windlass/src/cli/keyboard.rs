@@ -1,8 +1,8 @@
-//! What is typed at the terminal that standard input is.
+//! Reads what a person types at the terminal on standard input.
 //!
-//! Where the feed is drawn on the same terminal, the terminal neither echoes nor edits: what is
-//! typed would stand in the middle of other lines. It is given back as it was found; after a death
-//! without warning the shell does that. Everywhere else the terminal stays as it is.
+//! If the feed is drawn on the same terminal, the terminal must neither echo nor edit, or the typed text
+//! would appear between other lines. Dropping the keyboard restores the terminal; after a crash the shell
+//! restores it. If the feed goes elsewhere, the terminal does not change.
 
 use std::io::{Stdin, stdin};
 use std::time::Duration;
@@ -14,13 +14,13 @@ use rustix::termios::{
     tcsetattr,
 };
 
-/// The kernel lets nobody type a longer line.
+/// The longest line that the kernel accepts.
 const LINE_MAX: usize = 4096;
-/// How often it is looked at. A thread that waits for a key could not be called back once nobody
-/// wants one.
+/// The time between two polls. A thread that blocks on a key could not be stopped when no key is wanted any
+/// more.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Who shows what is typed, and lets it be edited.
+/// The part that echoes the typed text and lets a person edit it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Echo {
     /// The terminal itself, a line at a time.
@@ -29,28 +29,29 @@ pub(crate) enum Echo {
     Feed,
 }
 
-/// The keyboard.
+/// The keyboard of the terminal on standard input.
 pub(crate) struct Keyboard {
     terminal: Stdin,
     echo: Echo,
-    /// How the terminal was before, once that was changed.
+    /// The terminal's modes before Windlass changed them.
     before: Option<Termios>,
 }
 
 impl Keyboard {
-    /// The one that standard input is.
+    /// Uses standard input.
     pub(crate) fn of_stdin(echo: Echo) -> Keyboard {
         Keyboard { terminal: stdin(), echo, before: None }
     }
 
-    /// Forgets what was typed before anything was asked: it cannot have been an answer.
+    /// Drops everything typed before a question appeared: it cannot be the answer.
     pub(crate) fn forget(&self) {
         if self.is_in_front() {
             let _ = tcflush(&self.terminal, QueueSelector::IFlush);
         }
     }
 
-    /// What is typed next, a line where the terminal echoes; nothing when the terminal is gone.
+    /// Returns what a person types next, or nothing if the terminal is gone. If the terminal echoes, it
+    /// returns a whole line.
     pub(crate) async fn read(&mut self) -> Vec<u8> {
         loop {
             // In the background, reading would stop the whole process, and with it the run.
@@ -66,13 +67,14 @@ impl Keyboard {
         let read = rustix::io::read(&self.terminal, &mut bytes).unwrap_or(0);
         bytes.truncate(read);
         if bytes.is_empty() {
-            // Whoever asks again at once is not kept busy by a terminal that has nothing to say.
+            // A closed terminal returns nothing at once. Do not let the caller spin on it.
             tokio::time::sleep(LOOK_EVERY).await;
         }
         bytes
     }
 
-    /// Takes the echo over where that is the feed's; again after a stop, when the shell gave its own back.
+    /// Turns the terminal's echo off if the feed echoes. After a stop (Ctrl-Z) the shell has turned it on
+    /// again.
     fn quieten(&mut self) {
         let Ok(now) = tcgetattr(&self.terminal) else { return };
         let own = LocalModes::ECHO | LocalModes::ICANON;
@@ -100,8 +102,7 @@ impl Keyboard {
 }
 
 impl Drop for Keyboard {
-    /// Gives the terminal back. What was typed while nothing was asked was meant for nobody; it would
-    /// be run by the shell.
+    /// Restores the terminal, and drops the keys that nobody read: otherwise the shell would run them.
     fn drop(&mut self) {
         let Some(before) = self.before.take() else { return };
         if self.is_in_front() {

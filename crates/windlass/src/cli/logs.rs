@@ -1,5 +1,5 @@
-//! `windlass logs`: a run told again, with those that were started from it, by the same path and through the
-//! same rendering as live.
+//! `windlass logs`: shows the feed of a run again, with the runs that it started. It uses the same rendering
+//! as a live run.
 
 use std::time::Duration;
 
@@ -15,37 +15,39 @@ use super::report::{Report, note};
 use super::watch::ending_lines;
 use crate::exit::Exit;
 
-/// How often it is looked whether anybody still runs it.
+/// The time between two checks whether the run still has a live process.
 const POLL: Duration = Duration::from_millis(100);
 
 const EXAMPLES: &str = "\
 Examples:
   windlass logs k3f9
-  windlass logs -f k3f9                 follow it until it ends
+  windlass logs -f k3f9                 follow the run until it ends
   windlass logs k3f9 --json | jq .type";
 
 /// Show what happened in a run
+///
+/// Also shows what happened in the runs that it started.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The run, or the beginning of its id
+    /// The run's id, or a unique prefix of it
     #[arg(value_name = "RUN")]
     run: String,
 
-    /// Go on until the run ends
+    /// Follow the run until it ends
     #[arg(short, long)]
     follow: bool,
 
-    /// Show what the agent thinks, too
+    /// Also show what the agent thinks
     #[arg(long)]
     show_thinking: bool,
 
-    /// Print JSON, one object a line
+    /// Print JSON, one object per line
     #[arg(long)]
     json: bool,
 }
 
-/// Tells it.
+/// Runs `windlass logs`.
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     let invocation = Invocation::look()?;
     let handle = invocation.open_to_ask()?;
@@ -65,18 +67,18 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     telling.end(&invocation)
 }
 
-/// A run being told, with those that were started from it.
+/// A run being shown, with the runs that it started.
 struct FollowedRun<'a> {
     handle: &'a Handle,
     run: &'a RunId,
     face: Face,
     out: OutputWriter,
-    /// When the last record was made.
+    /// The time of the last record.
     at: Moment,
 }
 
 impl FollowedRun<'_> {
-    /// Tells what is there now.
+    /// Shows everything that is there now.
     async fn tell(&mut self, feed: &mut Subscription) -> Result<(), Report> {
         while self.out.is_read()
             && let Some(update) = feed.next_now().await
@@ -86,7 +88,7 @@ impl FollowedRun<'_> {
         Ok(())
     }
 
-    /// Goes on until the run ends, nobody runs it, or nobody reads.
+    /// Shows updates until the run ends, its process is gone, or nobody reads the output.
     async fn follow(&mut self, feed: &mut Subscription) -> Result<(), Report> {
         while self.out.is_read() {
             match tokio::time::timeout(POLL, feed.next()).await {
@@ -115,7 +117,7 @@ impl FollowedRun<'_> {
         }
     }
 
-    /// The summary of a run that is over, or what to do with one that is not.
+    /// Shows the summary of a run that ended, or how to continue one whose process is gone.
     fn end(mut self, invocation: &Invocation) -> Result<Exit, Report> {
         let view = self.handle.view(self.run)?;
         if let Face::Human(_) = self.face {
@@ -123,7 +125,7 @@ impl FollowedRun<'_> {
             self.face.write(&mut self.out, &lines);
         }
         if view.status.is_crashed() {
-            note(&format!("nobody runs it: `windlass resume {}` goes on with it", self.run));
+            note(&format!("its process is gone: `windlass resume {}` continues it", self.run));
         }
         self.out.end(Exit::Completed)
     }

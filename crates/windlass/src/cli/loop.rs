@@ -1,9 +1,9 @@
-//! `windlass loop`: the built-in loop on a prompt.
+//! `windlass loop`: runs the built-in loop on a prompt.
 
 use windlass_runtime::plan::WantedWorkflow;
 
 use super::report::Report;
-use super::run_flags::RunFlags;
+use super::run_flags::{LIMITS, RunFlags};
 use crate::exit::Exit;
 
 const EXAMPLES: &str = "\
@@ -12,27 +12,31 @@ Examples:
   windlass loop \"port the parser\" --max-iterations 30 --mode in_session
   windlass loop - < prompt.md
   windlass loop \"fix what you find\" --until-signal COMPLETE
-  windlass loop \"try it\" --driver sim             rehearse with a script, without a model";
+  windlass loop \"try it\" --driver sim             play a script instead of a model";
 
 /// Loop an agent on PROMPT until the work is done
 ///
-/// The agent keeps its progress in a tracker and marks it complete; the checks must pass too.
+/// The agent records its progress in a tracker file. The loop is done when the agent marks the tracker
+/// complete and all checks pass.
+///
+/// The defaults below are the built-in settings; `windlass config show` shows yours.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// What the agent is asked, taken as it is; `-` reads standard input
+    /// Prompt for the agent, used as it is; `-` reads standard input
     #[arg(value_name = "PROMPT", allow_hyphen_values = true)]
     pub(crate) prompt: String,
 
-    /// Without a tracker: done when the agent ends a turn with TEXT alone on a line
-    #[arg(long, value_name = "TEXT", value_parser = signal)]
+    /// Use no tracker: the loop is done when the agent ends a turn with TEXT alone on a line and the checks
+    /// pass
+    #[arg(long, value_name = "TEXT", value_parser = signal, help_heading = LIMITS)]
     until_signal: Option<String>,
 
     #[command(flatten)]
     pub(super) flags: RunFlags,
 }
 
-/// One line that is not empty.
+/// Parses a signal: one line that is not empty.
 fn signal(text: &str) -> Result<String, String> {
     match text.trim() {
         "" => Err("it is empty".to_owned()),
@@ -41,7 +45,7 @@ fn signal(text: &str) -> Result<String, String> {
     }
 }
 
-/// Runs it.
+/// Runs `windlass loop`.
 pub(crate) fn perform(mut args: Args) -> Result<Exit, Report> {
     args.flags.until_signal = args.until_signal;
     args.flags.carry_out(WantedWorkflow::Loop, &args.prompt)

@@ -1,4 +1,4 @@
-//! `windlass mcp`: the server that agents are given; hidden, nobody types it.
+//! `windlass mcp`: the MCP server for agents. It is hidden from the help, because no person types it.
 
 use super::invocation::block_on;
 use super::report::Report;
@@ -8,11 +8,11 @@ use crate::mcp::PermissionPrompt;
 /// Serve MCP on standard input and output
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The hook event with which permission prompts go to the run
+    /// Hook event that passes permission prompts to the run
     #[arg(long, value_name = "EVENT")]
     prompt: Option<String>,
 
-    /// The answer to a permission prompt when the run does not answer
+    /// Answer to a permission prompt if the run does not answer
     #[arg(long, value_name = "TEXT", requires = "prompt", allow_hyphen_values = true)]
     refusal: Option<String>,
 }

@@ -1,7 +1,7 @@
-//! The command line: what a person types, and what they are shown.
+//! The command line: parses what a person types and shows the results.
 //!
-//! One file a verb; its `Args` are what was typed, and their comments the help text. What is
-//! typed for `run` and `loop` becomes a `runtime::plan::Request`, which is what it means.
+//! Each verb has one file. The doc comments of its `Args` are the help text. The flags of `run` and `loop`
+//! become a `runtime::plan::RunRequest`.
 
 mod answer;
 mod approve;

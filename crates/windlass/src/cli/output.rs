@@ -1,8 +1,7 @@
-//! Standard output, and what becomes of a command when it cannot be written.
+//! Writes standard output, and decides how a command ends if that fails.
 //!
-//! A reader that went away (`| head`) is no error: nothing more is written and the command goes
-//! on. Anything else (a full disk) is remembered and said at the end, with an exit code of its
-//! own; a run is never ended by it.
+//! A reader that went away (`| head`) is no error: the command continues and writes nothing more. Any other
+//! failure (a full disk) is reported at the end, with its own exit code. It never ends a run.
 
 use std::io::{self, Write};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -14,12 +13,11 @@ use tokio::sync::Notify;
 use super::report::Report;
 use crate::exit::Exit;
 
-/// How much may wait to be written before whoever has more should wait, in bytes.
+/// The bytes that may wait to be written before a writer should wait.
 const ROOM: usize = 1 << 20;
 
-/// Where data goes. A thread of its own writes it: a reader that stalls (`| less`, Ctrl-S) must
-/// not keep the owner of a run from answering hooks and signals. Who has much to write waits
-/// for [`Room`] first.
+/// A writer with its own thread: a reader that stalls (`| less`, Ctrl-S) must not keep the owner of a run
+/// from answering hooks and signals. Callers with much to write wait for [`OutputRoom`] first.
 pub(crate) struct OutputWriter {
     texts: Option<Sender<String>>,
     writer: Option<JoinHandle<()>>,
@@ -40,7 +38,7 @@ struct OutputState {
     waiting: usize,
 }
 
-/// Whether somebody still reads.
+/// The state of whoever reads the output.
 #[derive(Default)]
 enum ReaderState {
     #[default]
@@ -49,17 +47,17 @@ enum ReaderState {
     Failed(io::Error),
 }
 
-/// Whether there is room for more.
+/// A view of the writer that tells whether there is room for more.
 #[derive(Clone)]
 pub(crate) struct OutputRoom(Arc<OutputShared>);
 
 impl OutputRoom {
-    /// Whether there is room now. There is always room for what nobody reads.
+    /// Returns whether there is room now. If nobody reads, there always is.
     pub(crate) fn is_there(&self) -> bool {
         lock(&self.0).waiting < ROOM
     }
 
-    /// Waits for it.
+    /// Waits until there is room.
     pub(crate) async fn wait(&self) {
         loop {
             let wrote = self.0.wrote_async.notified();
@@ -72,12 +70,12 @@ impl OutputRoom {
 }
 
 impl OutputWriter {
-    /// Standard output.
+    /// Writes to standard output.
     pub(crate) fn stdout() -> OutputWriter {
         OutputWriter::to(Box::new(io::stdout()))
     }
 
-    /// Any other place.
+    /// Writes to anything else.
     pub(crate) fn to(to: Box<dyn Write + Send>) -> OutputWriter {
         let (texts, received) = channel();
         let shared = Arc::new(OutputShared::default());
@@ -91,28 +89,28 @@ impl OutputWriter {
         self.text(&format!("{text}\n"));
     }
 
-    /// Writes text as it is.
+    /// Writes text without a line break.
     pub(crate) fn text(&mut self, text: &str) {
         let Some(texts) = self.texts.as_ref().filter(|_| !text.is_empty()) else { return };
         let mut state = lock(&self.shared);
         if matches!(state.reader, ReaderState::There) {
             state.waiting += text.len();
-            // A writer that has ended has said why.
+            // If the writer thread has ended, it has recorded why.
             let _ = texts.send(text.to_owned());
         }
     }
 
-    /// Whether anything written still arrives.
+    /// Returns whether somebody still reads the output.
     pub(crate) fn is_read(&self) -> bool {
         matches!(lock(&self.shared).reader, ReaderState::There)
     }
 
-    /// For those who can wait elsewhere meanwhile.
+    /// Returns a handle for async callers that wait for room.
     pub(crate) fn room(&self) -> OutputRoom {
         OutputRoom(Arc::clone(&self.shared))
     }
 
-    /// Waits in place until there is room for more.
+    /// Blocks this thread until there is room.
     pub(crate) fn wait_for_room(&self) {
         let mut state = lock(&self.shared);
         while state.waiting >= ROOM {
@@ -120,7 +118,7 @@ impl OutputWriter {
         }
     }
 
-    /// Waits until everything is written, or cannot be.
+    /// Waits until everything is written or writing has failed.
     fn settle(&mut self) {
         self.texts = None;
         if let Some(writer) = self.writer.take() {
@@ -128,13 +126,13 @@ impl OutputWriter {
         }
     }
 
-    /// How the command ends, given how it would have ended.
+    /// Waits for the writer and returns `exit`, or an error if writing failed.
     pub(crate) fn end(mut self, exit: Exit) -> Result<Exit, Report> {
         self.settle();
         match &lock(&self.shared).reader {
             ReaderState::There | ReaderState::Gone => Ok(exit),
             ReaderState::Failed(error) => {
-                Err(Report::new(Exit::Output, "the output could not be written").caused_by(error))
+                Err(Report::new(Exit::Output, "cannot write the output").caused_by(error))
             }
         }
     }

@@ -1,6 +1,6 @@
-//! `windlass pause`: a run begins nothing new until it is let go on.
+//! `windlass pause`: makes a run start no new nodes until somebody resumes it.
 //!
-//! What is under way is finished: an agent is not cut off in the middle of its turn.
+//! The nodes in progress finish: Windlass does not stop an agent in the middle of its turn.
 
 use std::time::{Duration, Instant};
 
@@ -16,37 +16,37 @@ use super::report::{Report, note};
 use super::sanitize::plain_line;
 use crate::exit::Exit;
 
-/// How long the owner of a run has to notice.
+/// The longest wait for the owner of a run to react.
 const PATIENCE: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(20);
 
 const EXAMPLES: &str = "\
 Examples:
   windlass pause k3f9
-  windlass resume k3f9         let it go on";
+  windlass resume k3f9         continue it";
 
-/// Let a run begin nothing new; what is under way is finished
+/// Pause a run: finish the nodes in progress and start no new ones
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The run, or the beginning of its id
+    /// The run's id, or a unique prefix of it
     #[arg(value_name = "RUN")]
     run: String,
 
-    /// Print JSON, one object a line
+    /// Print JSON, one object per line
     #[arg(long)]
     json: bool,
 }
 
-/// Pauses it.
+/// Runs `windlass pause`.
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     let invocation = Invocation::look()?;
     let handle = invocation.open_to_ask()?;
     let run = handle.find(&args.run)?;
     let view = handle.view(&run)?;
     if view.status.is_crashed() {
-        return Err(Report::usage(format!("nobody runs run {run}, so nothing new begins"))
-            .hint(format!("`windlass resume {run}` goes on with it")));
+        return Err(Report::usage(format!("run {run} has no live process, so there is nothing to pause"))
+            .hint(format!("`windlass resume {run}` continues it")));
     }
     if !view.state.bookkeeping.paused {
         wait_for(handle.pause(&run))?;
@@ -55,14 +55,14 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     tell(&view, args.json)
 }
 
-/// What is waited for.
+/// The change that a caller waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PauseChange {
     Paused,
     GoesOn,
 }
 
-/// Waits until the owner has done so, the run is over, or patience ends.
+/// Waits until the owner has made the change, the run ends, or patience ends.
 pub(super) fn wait(handle: &Handle, run: &RunId, wish: PauseChange) -> Result<RunView, Report> {
     let begun = Instant::now();
     loop {
@@ -84,22 +84,21 @@ fn tell(view: &RunView, json: bool) -> Result<Exit, Report> {
             json!({"paused": state.bookkeeping.paused, "status": view.status.word(), "under_way": busy});
         return print(&[envelope("run.paused", words::now(), Some(run), data)]);
     }
-    let go_on = format!("`windlass resume {run}` lets it go on");
+    let go_on = format!("`windlass resume {run}` continues it");
     if state.is_done() {
-        note(&format!("run {run} is over meanwhile: {}", view.status.word()));
+        note(&format!("run {run} has already ended: {}", view.status.word()));
     } else if !state.bookkeeping.paused {
-        note(&format!("run {run} was asked to pause and has not yet"));
+        note(&format!("run {run} was asked to pause, but has not paused yet"));
     } else if busy.is_empty() {
         note(&format!("run {run} is paused; {go_on}"));
     } else {
-        let they = if busy.len() == 1 { "it" } else { "they" };
         let busy = busy.join(", ");
-        note(&format!("run {run} is paused: {busy} may end what {they} began, nothing new begins; {go_on}"));
+        note(&format!("run {run} is paused: {busy} will finish, nothing new will start; {go_on}"));
     }
     Ok(Exit::Completed)
 }
 
-/// The nodes under way that go on until they are over.
+/// Returns the nodes that run until they end, in spite of the pause.
 fn busy(state: &RunState) -> Vec<String> {
     let mut actives = Vec::new();
     state.root.actives(&mut actives);

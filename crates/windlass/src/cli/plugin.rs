@@ -1,4 +1,4 @@
-//! `windlass plugin`: which plugins are loaded, and what they bring.
+//! `windlass plugin`: lists the loaded plugins and what they contain.
 
 use std::path::PathBuf;
 
@@ -26,19 +26,19 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum PluginCommand {
-    /// The plugins of the settings and of --plugin
+    /// List the plugins of the settings and of --plugin
     List {
-        /// Load the plugin in DIR, too (may be repeated)
+        /// Also load the plugin in DIR (may be repeated)
         #[arg(long = "plugin", value_name = "DIR")]
         plugins: Vec<PathBuf>,
 
-        /// Print JSON, one object a line
+        /// Print JSON, one object per line
         #[arg(long)]
         json: bool,
     },
 }
 
-/// Lists them.
+/// Runs `windlass plugin`.
 pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
     let PluginCommand::List { plugins, json } = args.what;
     let invocation = Invocation::look()?;
@@ -76,7 +76,7 @@ fn describe(plugin: &PluginEntry) -> Vec<String> {
     lines.extend(plugin.description.iter().map(|text| format!("  {}", plain_line(text))));
     lines.push(format!("  in {}", plain_line(&plugin.dir.display().to_string())));
     if plugin.has_workflow {
-        lines.push("  brings a workflow".to_owned());
+        lines.push("  has a workflow".to_owned());
     }
     if !plugin.mcp_servers.is_empty() {
         lines.push(format!("  MCP servers: {}", plain_line(&plugin.mcp_servers.join(", "))));

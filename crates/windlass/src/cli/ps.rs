@@ -1,4 +1,4 @@
-//! `windlass ps`: the runs of this machine, newest first.
+//! `windlass ps`: lists the runs of this machine, newest first.
 
 use std::path::Path;
 
@@ -22,23 +22,23 @@ use crate::exit::Exit;
 const EXAMPLES: &str = "\
 Examples:
   windlass ps
-  windlass ps --here           only runs of this folder
-  windlass ps --all            with the runs that runs have started
+  windlass ps --here           list only runs of this folder
+  windlass ps --all            also list runs that other runs started
   windlass ps --json";
 
-/// List the runs, newest first
+/// List runs, newest first
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Only runs of this folder and of those below it
+    /// List only runs of this folder and the folders below it
     #[arg(long)]
     here: bool,
 
-    /// The runs that other runs have started, too
+    /// Also list runs that other runs started
     #[arg(long)]
     all: bool,
 
-    /// Print JSON, one object a line
+    /// Print JSON, one object per line
     #[arg(long)]
     json: bool,
 }
@@ -51,7 +51,7 @@ impl Args {
     }
 }
 
-/// Lists them.
+/// Runs `windlass ps`.
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     let invocation = Invocation::look()?;
     let cwd = invocation.cwd.canonicalize().unwrap_or_else(|_| invocation.cwd.clone());
@@ -90,7 +90,7 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     print(&table(invocation.screen, &runs, words::now()))
 }
 
-/// What the log and the folders say.
+/// Reads the runs of the log, and the folders of runs that are not in it.
 fn read(
     invocation: &Invocation,
     filter: &RunFilter,
@@ -108,19 +108,19 @@ fn list_strays(strays: &[StrayRun], log: LogState, json: bool) -> Result<(), Rep
     Ok(())
 }
 
-/// A run in the list, and whether it begins nothing new.
+/// A run in the list.
 struct ListedRun {
     run: RunSummary,
     is_paused: bool,
-    /// Another version recorded it, and this one cannot read it.
+    /// The version that recorded the run, if this one cannot read it.
     other: Option<OtherVersion>,
-    /// Why the folder it works in cannot be used.
+    /// The reason why the run's folder cannot be used.
     absence: Option<Absence>,
 }
 
 impl ListedRun {
-    /// The list is written when people are told something. A run that is not over may stand still
-    /// since, or have spent more; the others need no second look.
+    /// Completes the summary of a run. The stored summary may be old: a run that has not ended may have
+    /// crashed or spent more since, so its log is read. A run that has ended needs nothing.
     fn of(handle: &Handle, mut run: RunSummary) -> ListedRun {
         let is_over = run.status.is_over();
         let view = if is_over { None } else { handle.view(&run.run).ok() };
@@ -185,7 +185,7 @@ fn table(screen: Terminal, runs: &[ListedRun], now: Moment) -> Vec<String> {
     lines
 }
 
-/// Whose it is, and what it was asked.
+/// Returns the input of a run, and the run that started it.
 fn about(run: &RunSummary) -> String {
     match &run.parent {
         Some(parent) => format!("of {parent}: {}", run.input),
@@ -198,7 +198,7 @@ fn row(ListedRun { run, is_paused, other, absence }: &ListedRun, now: Moment) ->
     let status = match (run.status, &run.reason) {
         (RunStatus::Crashed, _) if other.is_some() => "of another version".to_owned(),
         _ if other.is_some() => format!("{word}, of another version"),
-        // As `show` says it.
+        // The word that `show` uses.
         (RunStatus::Paused, _) => "paused".to_owned(),
         _ if *is_paused => format!("{word} (paused)"),
         (RunStatus::Crashed, _) if absence.is_some() => format!("{word} (folder missing)"),

@@ -1,5 +1,5 @@
-//! `windlass replay`: what was recorded of a run is decided again, without an agent; as it was
-//! ordered, or as if it had been ordered otherwise.
+//! `windlass replay`: repeats the decisions of a recorded run without an agent, with the same settings or
+//! with other ones.
 
 mod change;
 mod turning_point;
@@ -23,33 +23,33 @@ use change::SettingChange;
 
 const EXAMPLES: &str = "\
 Examples:
-  windlass replay k3f9                                  the same decisions? else it is a bug
-  windlass replay k3f9 --what-if max_iterations=3       where it would have gone otherwise
+  windlass replay k3f9                                  check that all decisions are the same
+  windlass replay k3f9 --what-if max_iterations=3       see where the run would have differed
   windlass replay k3f9 --what-if budget.cost=2 --what-if timeout=30m";
 
-/// Decide again what was recorded of a run, without an agent, and compare
+/// Repeat the decisions of a run without an agent, and compare them
 ///
-/// Every event of the log is put through the engine once more, and of every run that it started.
-/// Nothing is started and nothing is changed.
+/// Reads the recorded events of the run, and of every run that it started, and decides each one again. It
+/// starts nothing and changes nothing.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The run, or the beginning of its id
+    /// The run's id, or a unique prefix of it
     #[arg(value_name = "RUN")]
     run: String,
 
-    /// Say where it would have gone otherwise with other orders (may be repeated):
+    /// Show where the run would have differed with another setting (may be repeated):
     /// max_iterations=N, budget.turns=N, budget.tokens=N, budget.cost=USD, timeout=TIME,
     /// stuck_after=N
     #[arg(long, value_name = "KEY=VALUE", value_parser = change::read)]
     what_if: Vec<SettingChange>,
 
-    /// Print JSON, one object a line
+    /// Print JSON, one object per line
     #[arg(long)]
     json: bool,
 }
 
-/// Replays it.
+/// Runs `windlass replay`.
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     let invocation = Invocation::look()?;
     let handle = invocation.open_to_ask()?;
@@ -61,16 +61,16 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     }
 }
 
-/// A run and what was recorded of it.
+/// A run and its records.
 struct ReplayedLog {
     run: RunId,
     workflow: String,
     records: Vec<Record>,
-    /// Another run of these started it.
+    /// Another run of the list started it.
     is_started: bool,
 }
 
-/// The run itself first, then those that it started, and those that these did.
+/// Reads the logs of a run and of all runs below it; the run itself comes first.
 fn with_those_it_started(handle: &Handle, run: &RunId) -> Result<Vec<ReplayedLog>, Report> {
     let (mut logs, mut seen) = (Vec::new(), BTreeSet::new());
     let mut left = vec![run.clone()];
@@ -84,7 +84,7 @@ fn with_those_it_started(handle: &Handle, run: &RunId) -> Result<Vec<ReplayedLog
             _ => String::new(),
         };
         left.extend(started_in(&records).into_iter().rev());
-        // One that was ordered before a crash, and never begun, has no log.
+        // A run that was planned just before a crash, and never started, has no log.
         if !records.is_empty() || next == *run {
             logs.push(ReplayedLog { is_started: next != *run, run: next, workflow, records });
         }
@@ -101,7 +101,7 @@ fn started_in(records: &[Record]) -> Vec<RunId> {
     started.collect()
 }
 
-/// Decides everything again.
+/// Decides everything again and reports the differences.
 fn again(logs: &[ReplayedLog], run: &RunId, json: bool) -> Result<Exit, Report> {
     let mut out = OutputWriter::stdout();
     let mut is_same = true;
@@ -114,14 +114,14 @@ fn again(logs: &[ReplayedLog], run: &RunId, json: bool) -> Result<Exit, Report> 
             false => told(log, records, &differences).iter().for_each(|line| out.line(line)),
         }
         if let Some(divergence) = divergence.filter(|_| !json) {
-            out.line(&format!("  it cannot be resumed by this windlass: {divergence}"));
+            out.line(&format!("  this windlass cannot resume it: {divergence}"));
         }
     }
     if is_same {
         return out.end(Exit::Completed);
     }
     let done = out.end(Exit::Unexpected);
-    note(&format!("that is a bug worth reporting, with what `windlass logs {run} --json` prints"));
+    note(&format!("this is a bug: please report it with the output of `windlass logs {run} --json`"));
     done
 }
 
@@ -154,7 +154,7 @@ fn object(
     envelope("run.replayed", words::now(), Some(&log.run), data)
 }
 
-/// Whose log it is, where it is not that of the run itself.
+/// Names the run of a log, unless it is the run that the person named.
 fn of_whom(log: &ReplayedLog) -> String {
     match log.is_started {
         true => format!("run {} ({}): ", log.run, plain_line(&log.workflow)),
@@ -182,8 +182,8 @@ mod tests {
         let lines = told(&log, records, &differences);
         let expected = [
             "run r (inner): replayed 2 records: 2 differences",
-            "  record 1: there is no run before it",
-            "  record 2: there is no run before it",
+            "  record 1: no run started before it",
+            "  record 2: no run started before it",
         ];
         assert_eq!(lines, expected);
         assert_eq!(again(&[log], &RunId::new("r"), false), Ok(Exit::Unexpected));

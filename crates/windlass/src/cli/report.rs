@@ -1,6 +1,6 @@
-//! What went wrong, for a person: what, why, and what to do; and the exit code that goes with it.
+//! Errors for people: what went wrong, why, and what to do, with an exit code.
 //!
-//! Everything printed to standard error passes here.
+//! Everything printed to standard error passes through this file.
 
 use std::error::Error;
 use std::io::Write;
@@ -16,10 +16,9 @@ use super::sanitize::plain;
 use super::terminal::error_columns;
 use crate::exit::Exit;
 
-/// An error at the edge: kind, causes, hint.
+/// An error with its causes, a hint and an exit code.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Report {
-    /// How the command ends.
     pub(crate) exit: Exit,
     text: String,
     causes: Vec<String>,
@@ -27,22 +26,22 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// A mistake of one line.
+    /// Creates an error without causes and hint.
     pub(crate) fn new(exit: Exit, text: impl Into<String>) -> Report {
         Report { exit, text: text.into(), causes: Vec::new(), hint: None }
     }
 
-    /// A mistake on the command line.
+    /// Creates an error about the command line.
     pub(crate) fn usage(text: impl Into<String>) -> Report {
         Report::new(Exit::Usage, text)
     }
 
-    /// Names the cause, and the causes of that.
+    /// Adds the cause and its own causes.
     pub(crate) fn caused_by(mut self, cause: &dyn Error) -> Report {
         let mut next = Some(cause);
         while let Some(cause) = next {
             let text = cause.to_string();
-            // A transparent error says what its cause says.
+            // A transparent error has the same text as its cause.
             if self.causes.last() != Some(&text) && self.text != text {
                 self.causes.push(text);
             }
@@ -51,12 +50,12 @@ impl Report {
         self
     }
 
-    /// Says what to do.
+    /// Adds what to do.
     pub(crate) fn hint(self, hint: impl Into<String>) -> Report {
         Report { hint: Some(hint.into()), ..self }
     }
 
-    /// What went wrong around a run.
+    /// Converts an error about a run.
     pub(crate) fn from_error(error: &RunError) -> Report {
         let report = Report::new(exit_of(error), error.to_string());
         let report = match error.source() {
@@ -69,17 +68,17 @@ impl Report {
         }
     }
 
-    /// What went wrong and why, on one line.
+    /// Returns the error and its causes on one line.
     pub(crate) fn one_line(&self) -> String {
         [std::slice::from_ref(&self.text), &self.causes].concat().join(": ")
     }
 
-    /// What to do.
+    /// Returns the hint.
     pub(crate) fn advice(&self) -> Option<&str> {
         self.hint.as_deref()
     }
 
-    /// The text for standard error.
+    /// Returns the text for standard error.
     fn shown(&self) -> String {
         let mut shown = format!("error: {}\n", plain(&self.text));
         for cause in &self.causes {
@@ -91,31 +90,31 @@ impl Report {
         shown
     }
 
-    /// Prints it and gives the exit code back.
+    /// Prints the error and returns its exit code.
     pub(crate) fn print(&self) -> Exit {
         say(&self.shown());
         self.exit
     }
 }
 
-/// Something a person should know.
+/// Prints a warning.
 pub(crate) fn warn(text: &str) {
     say(&format!("warning: {}\n", plain(text)));
 }
 
-/// Something about how things go that is no data.
+/// Prints a message that is not data, so it does not belong on standard output.
 pub(crate) fn note(text: &str) {
     say(&format!("{}\n", plain(text)));
 }
 
-/// What is wrong in files.
+/// Prints the diagnostics of files.
 pub(crate) fn tell(problems: &[Diagnostic]) {
     for problem in problems {
         note(&on_screen(problem));
     }
 }
 
-/// What is wrong in a file, no wider than the terminal that standard error is.
+/// Formats a diagnostic to fit the terminal on standard error.
 pub(crate) fn on_screen(problem: &Diagnostic) -> String {
     match error_columns() {
         Some(columns) => problem.on_screen(columns),
@@ -123,12 +122,12 @@ pub(crate) fn on_screen(problem: &Diagnostic) -> String {
     }
 }
 
-/// Where a person is to type.
+/// Prints the prompt for a person to type after.
 pub(crate) fn ask_for_line() {
     say("  > ");
 }
 
-/// Standard error may be closed too: then there is nobody to tell.
+/// Writes to standard error. If that is closed too, there is nobody to tell.
 fn say(text: &str) {
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
@@ -184,60 +183,60 @@ fn hint_of(error: &RunError) -> Option<String> {
     Some(match error {
         RunError::Open(_) | RunError::Place { .. } => return error.place_hint(),
         RunError::Append(_) | RunError::Store(_) | RunError::NoRoom { .. } | RunError::CutOff(_) => {
-            "nothing recorded so far is lost: put it right, then `windlass resume` goes on".to_owned()
+            "no recorded step is lost: fix the problem, then `windlass resume` continues the run".to_owned()
         }
         RunError::NoFolder { run, .. } => format!(
-            "nothing of the run is lost: put the folder back, then `windlass resume {run}` goes on; \
+            "no step of the run is lost: put the folder back, then `windlass resume {run}` continues it; \
              `windlass cancel {run}` ends it"
         ),
         RunError::Lease { run, .. } if error.is_locked() => {
-            format!("`windlass logs -f {run}` follows a run that goes on elsewhere")
+            format!("`windlass logs -f {run}` follows a run that another process runs")
         }
         RunError::Lease { run, .. } => {
-            format!("nothing of the run is lost: put it right, then `windlass resume {run}` goes on")
+            format!("no step of the run is lost: fix the problem, then `windlass resume {run}` continues it")
         }
         RunError::NotInLog { run, .. } => format!(
-            "the log was emptied, deleted or put back: `windlass ps` lists such folders, and \
-             `windlass cancel {run}` ends what still runs of it"
+            "somebody emptied, deleted or replaced the log: `windlass ps` lists such runs, and \
+             `windlass cancel {run}` ends the processes of this one"
         ),
         RunError::LogGone { run, how: LostFile::Moved, .. } => format!(
-            "put it back, then `windlass resume {run}` goes on; without it the run cannot be continued: start it again"
+            "put it back, then `windlass resume {run}` continues the run; without it, start a new run"
         ),
         RunError::LogGone { dir, .. } => format!(
-            "the run cannot be continued: start it again; what its agents printed is in {}",
+            "the run cannot continue: start a new one; the output of its agents is in {}",
             dir.display()
         ),
         RunError::LogBehind { run, .. } => format!(
-            "somebody put an older log back, or its newest part was lost: put the newer one back, then `windlass resume {run}` \
-             goes on; `windlass cancel {run}` ends the run"
+            "the log is older than the run: put the newer log back, then `windlass resume {run}` continues \
+             it; `windlass cancel {run}` ends it"
         ),
-        RunError::StateGone(_) => "its record was in that folder: begin anew".to_owned(),
+        RunError::StateGone(_) => "the log was in that folder: start a new run".to_owned(),
         RunError::Tasks(error) => return error.hint(),
         RunError::LoopHeld { run, .. } => {
             let run = run.as_ref().map_or("RUN", RunId::as_str);
             format!(
-                "`windlass cancel {run}` ends it; `windlass resume {run}` goes on with it where its Windlass is gone"
+                "`windlass cancel {run}` ends it; if its process is gone, `windlass resume {run}` continues it"
             )
         }
         RunError::NoSuchRun(_) => "`windlass ps` lists the runs".to_owned(),
         RunError::Ambiguous { .. } => "type more of the id".to_owned(),
-        RunError::Over(run) => format!("`windlass show {run}` says how it ended"),
+        RunError::Over(run) => format!("`windlass show {run}` shows how it ended"),
         RunError::AlreadyAnswered(run) | RunError::NothingAsked(run) => {
-            format!("`windlass show {run}` says what it is doing")
+            format!("`windlass show {run}` shows what it is doing")
         }
-        RunError::BadLog { .. } => "it was left as it is, and `windlass ps` still lists it".to_owned(),
+        RunError::BadLog { .. } => "the log is unchanged, and `windlass ps` still lists the run".to_owned(),
         RunError::OtherVersion { run, binary, .. } => {
             let how = binary.as_ref().map(|path| format!(": `{} resume {run}`", path.display()));
             format!(
-                "nothing of it is lost, and `windlass ps` still lists it: look at it or \
-                 finish it with the windlass that recorded it{}",
+                "no step is lost, and `windlass ps` still lists the run: show or finish it with the windlass \
+                 that recorded it{}",
                 how.unwrap_or_default()
             )
         }
         RunError::Diverged { run, binary, .. } => {
             let how = binary.as_ref().map(|path| format!(": `{} resume {run}`", path.display()));
             format!(
-                "nothing of it is lost: resume it with the windlass that started it{}; `windlass replay {run}` \
+                "no step is lost: resume it with the windlass that started it{}; `windlass replay {run}` \
                  shows what differs, and `windlass cancel {run}` ends it",
                 how.unwrap_or_default()
             )
@@ -245,14 +244,18 @@ fn hint_of(error: &RunError) -> Option<String> {
         RunError::Refused(_) => super::invocation::OWN_TERMINAL.to_owned(),
         RunError::Unheard { run, owner } => match owner {
             Some(OwnerProcess { pid, is_stopped: true }) => {
-                format!("let it continue (`fg` in its terminal, or `kill -CONT {pid}`), then say it again")
+                format!(
+                    "let it continue (`fg` in its terminal, or `kill -CONT {pid}`), then repeat the command"
+                )
             }
             Some(OwnerProcess { pid, .. }) => {
-                format!("say it again; if it hangs, end it (`kill {pid}`) and `windlass resume {run}`")
+                format!(
+                    "repeat the command; if the process hangs, end it (`kill {pid}`) and `windlass resume {run}`"
+                )
             }
-            None => format!("say it again, or `windlass resume {run}`"),
+            None => format!("repeat the command, or `windlass resume {run}`"),
         },
-        RunError::Abandoned => "`windlass resume` goes on with it".to_owned(),
+        RunError::Abandoned => "`windlass resume` continues it".to_owned(),
         RunError::Create(_)
         | RunError::Read(_)
         | RunError::Inbox(_)

@@ -1,4 +1,4 @@
-//! `windlass resume`: goes on with a run whose owner is gone, or lets a paused one go on.
+//! `windlass resume`: continues a run whose owner is gone, or a paused run.
 
 use serde_json::json;
 use windlass_core::id::RunId;
@@ -16,26 +16,28 @@ use crate::exit::Exit;
 
 const EXAMPLES: &str = "\
 Examples:
-  windlass resume              the newest run of this folder that crashed
-  windlass resume k3f9         that run, by the beginning of its id, or one that is paused";
+  windlass resume              continue the newest run of this folder whose process is gone
+  windlass resume k3f9         continue this run";
 
-/// Go on with a run that is paused or whose process is gone, where it stood
+/// Continue a run that is paused or whose process is gone
+///
+/// The run continues after its last recorded step: Windlass repeats nothing that has finished.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The run, or the beginning of its id
+    /// The run's id, or a unique prefix of it [default: the newest run of this folder whose process is gone]
     #[arg(value_name = "RUN")]
     run: Option<String>,
 
     #[command(flatten)]
     watch: WatchFlags,
 
-    /// Show nothing (for runs in the background)
+    /// Show nothing; for runs in the background
     #[arg(long, hide = true)]
     quiet: bool,
 }
 
-/// Takes the run over.
+/// Runs `windlass resume`.
 pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
     let invocation = Invocation::look()?;
     args.watch.check()?;
@@ -65,7 +67,7 @@ pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
     })
 }
 
-/// Another process has it: it was told, and is waited for.
+/// Waits until the process that owns the run continues it.
 fn let_go_on(handle: &Handle, run: &RunId, json: bool) -> Result<Exit, Report> {
     let view = wait(handle, run, PauseChange::GoesOn)?;
     if json {
@@ -73,28 +75,28 @@ fn let_go_on(handle: &Handle, run: &RunId, json: bool) -> Result<Exit, Report> {
         return print(&[envelope("run.goes_on", words::now(), Some(run), data)]);
     }
     match view.state.bookkeeping.paused {
-        true => note(&format!("run {run} was told to go on and has not yet")),
-        false => note(&format!("run {run} goes on; `windlass logs -f {run}` follows it")),
+        true => note(&format!("run {run} was asked to continue, but has not continued yet")),
+        false => note(&format!("run {run} continues; `windlass logs -f {run}` follows it")),
     }
     Ok(Exit::Completed)
 }
 
-/// The newest run of this folder, or of one above it, that has crashed.
+/// Finds the newest run of this folder, or of a folder above it, whose process is gone.
 fn newest(invocation: &Invocation, handle: &Handle) -> Result<RunId, Report> {
     let cwd = invocation.cwd.canonicalize().unwrap_or_else(|_| invocation.cwd.clone());
     match wait_for(handle.newest_run(&cwd))? {
         NewestRun::Resumable(run) => Ok(run),
-        NewestRun::Owned(run) => Err(Report::usage(format!("run {run} of this folder goes on elsewhere"))
+        NewestRun::Owned(run) => Err(Report::usage(format!("another process runs run {run} of this folder"))
             .hint(format!("`windlass logs -f {run}` follows it"))),
         NewestRun::OtherVersion(run) => Err(unreadable(handle, &run)),
         NewestRun::Elsewhere(runs) => Err(nothing(&runs)),
     }
 }
 
-/// The only run of this folder is one that another version recorded.
+/// Reports that another version recorded the only run of this folder.
 fn unreadable(handle: &Handle, run: &RunId) -> Report {
     let report = Report::usage(format!(
-        "no run of this folder can be resumed by this windlass; another version recorded run {run}"
+        "this windlass can resume no run of this folder; another version recorded run {run}"
     ));
     match handle.other_version(run) {
         Ok(Some(other)) => report.hint(stray::binary_hint(run, &other)),
@@ -109,5 +111,5 @@ fn nothing(elsewhere: &[RunSummary]) -> Report {
     }
     let name = |run: &RunSummary| format!("{} in {}", run.run, plain_short(&run.workspace, 60));
     let names: Vec<String> = elsewhere.iter().take(5).map(name).collect();
-    report.hint(format!("elsewhere there are: {}", names.join("; ")))
+    report.hint(format!("runs in other folders: {}", names.join("; ")))
 }

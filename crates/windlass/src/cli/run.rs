@@ -1,11 +1,11 @@
-//! `windlass run`: a workflow on an input, or one session with a command, a skill or an agent.
+//! `windlass run`: runs a workflow on an input, or one session with a command, a skill or an agent.
 
 use windlass_core::entity::EntityKind;
 use windlass_runtime::plan::WantedWorkflow;
 
 use super::complete;
 use super::report::Report;
-use super::run_flags::{RunFlags, jobs};
+use super::run_flags::{RunFlags, WORK, jobs};
 use super::sanitize::plain_line;
 use crate::exit::Exit;
 
@@ -13,46 +13,51 @@ const EXAMPLES: &str = "\
 Examples:
   windlass run \"login flow on xyz.com\" --plugin ./e2e
   windlass run \"login flow\" --plugin ./e2e --workflow e2e --json
-  windlass run - < task.md                        the input from a file
+  windlass run - < task.md                        read the input from a file
   windlass run \"fix #12\" --check \"test=cargo test\" --timeout 2h
   windlass run \"login flow\" --plugin ./e2e -- --add-dir ../shared
-  windlass run --skill commit \"only the parser\"   one session with a skill
+  windlass run --skill commit \"only the parser\"   run one session with a skill
   windlass run --agent reviewer \"the last three commits\"";
 
 /// Run a workflow on INPUT until it is done
 ///
-/// Without --workflow, the one workflow that the loaded plugins bring is run; without any, the
-/// built-in loop. With --skill, --command or --agent it is one session with that one, wherever
-/// it was found (see `windlass entities`), and INPUT is its arguments.
+/// Without --workflow, Windlass runs the workflow of the loaded plugins. If they have none, it runs the
+/// built-in loop. With --skill, --command or --agent, it runs one session with that entity, and INPUT is the
+/// arguments; `windlass entities` lists the entities.
+///
+/// The defaults below are the built-in settings; `windlass config show` shows yours.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// What to work on, taken as it is; `-` reads standard input
+    /// Text to work on, used as it is; `-` reads standard input
     #[arg(value_name = "INPUT", allow_hyphen_values = true)]
     pub(crate) input: Option<String>,
 
-    /// More words of the arguments, for --skill, --command and --agent
+    /// More arguments, for --skill, --command and --agent
     #[arg(value_name = "MORE")]
     more: Vec<String>,
 
-    /// The workflow to run
-    #[arg(long, value_name = "NAME")]
+    /// Run this workflow [default: the workflow of the plugins, else the built-in loop]
+    #[arg(long, value_name = "NAME", help_heading = WORK)]
     workflow: Option<String>,
 
-    /// One session with this skill
-    #[arg(long, value_name = "NAME", group = "entity", conflicts_with = "workflow", add = complete::entities(Some(EntityKind::Skill)))]
+    /// Run one session with this skill
+    #[arg(long, value_name = "NAME", group = "entity", conflicts_with = "workflow", help_heading = WORK,
+        add = complete::entities(Some(EntityKind::Skill)))]
     skill: Option<String>,
 
-    /// One session with this command
-    #[arg(long, value_name = "NAME", group = "entity", conflicts_with = "workflow", add = complete::entities(Some(EntityKind::Command)))]
+    /// Run one session with this command
+    #[arg(long, value_name = "NAME", group = "entity", conflicts_with = "workflow", help_heading = WORK,
+        add = complete::entities(Some(EntityKind::Command)))]
     command: Option<String>,
 
-    /// One session with this agent
-    #[arg(long, value_name = "NAME", group = "entity", conflicts_with = "workflow", add = complete::entities(Some(EntityKind::Agent)))]
+    /// Run one session with this agent
+    #[arg(long, value_name = "NAME", group = "entity", conflicts_with = "workflow", help_heading = WORK,
+        add = complete::entities(Some(EntityKind::Agent)))]
     agent: Option<String>,
 
-    /// How many tasks of a task loop at once, each in a worktree of its own
-    #[arg(long, value_name = "N", value_parser = jobs, conflicts_with = "entity")]
+    /// Run up to N tasks of a task loop at once, each in its own worktree [default: as the workflow says]
+    #[arg(long, value_name = "N", value_parser = jobs, conflicts_with = "entity", help_heading = WORK)]
     jobs: Option<u32>,
 
     #[command(flatten)]
@@ -60,7 +65,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// The entity that is named, without the slash people may type before it.
+    /// Returns the named entity, without a leading slash.
     fn entity(&self) -> Option<(EntityKind, &str)> {
         let named = [
             (EntityKind::Skill, &self.skill),
@@ -73,7 +78,7 @@ impl Args {
 }
 
 impl Args {
-    /// One text is taken as it is; several words stay words.
+    /// Joins the arguments. A single one is used as it is; of several, each stays one word.
     fn arguments(&self) -> String {
         let words: Vec<&String> = self.input.iter().chain(&self.more).collect();
         match words.as_slice() {
@@ -83,7 +88,7 @@ impl Args {
     }
 }
 
-/// A word that stays one, and the same, when it is split from others.
+/// Quotes a word so that splitting the joined text gives back the same word.
 fn quoted(word: &str) -> String {
     let is_special = |c: char| matches!(c, '"' | '\\');
     let is_split = word.is_empty() || word.contains(char::is_whitespace) || word.matches('\'').count() > 1;
@@ -96,7 +101,7 @@ fn quoted(word: &str) -> String {
     format!("\"{}\"", word.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// Runs it.
+/// Runs `windlass run`.
 pub(crate) fn perform(mut args: Args) -> Result<Exit, Report> {
     args.flags.jobs = args.jobs;
     if args.input.is_none() && args.skill.is_none() && args.command.is_none() && args.workflow.is_none() {
@@ -111,12 +116,11 @@ pub(crate) fn perform(mut args: Args) -> Result<Exit, Report> {
     let input = args.input.clone().unwrap_or_default();
     let [] = args.more.as_slice() else {
         if input.starts_with("--") {
-            return Err(Report::usage(format!("there is no flag `{}`", plain_line(&input))).hint(
-                "`windlass run --help` has those there are; an INPUT of several words is put into quotes",
-            ));
+            return Err(Report::usage(format!("there is no flag `{}`", plain_line(&input)))
+                .hint("`windlass run --help` lists the flags; put an INPUT of several words in quotes"));
         }
-        return Err(Report::usage("the input is one text, and several words were given")
-            .hint("put it into quotes: windlass run \"fix the login\""));
+        return Err(Report::usage("INPUT must be a single argument")
+            .hint("put it in quotes: windlass run \"fix the login\""));
     };
     args.flags.carry_out(WantedWorkflow::Workflow(args.workflow), &input)
 }

@@ -1,5 +1,4 @@
-//! The flags that `run`, `loop` and `tasks run` share, and the way from what was typed to what it
-//! means.
+//! The flags that `run`, `loop` and `tasks run` share, and how they become a plan and a run.
 
 mod planned;
 
@@ -25,69 +24,81 @@ use super::stray;
 use super::watch::WatchFlags;
 use crate::exit::Exit;
 
+// Headings in the help.
+pub(super) const WORK: &str = "What to run";
+pub(super) const LIMITS: &str = "Loop and limits";
+pub(super) const OUTPUT: &str = "Output";
+const AGENT: &str = "Agent";
+const REQUESTS: &str = "Questions and permissions";
+
 /// The largest input that is read from standard input.
 const INPUT_MAX: u64 = 16 * 1024 * 1024;
-/// How long a plan may take before a person hears why.
+/// The time after which Windlass tells a person why planning takes long.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How long a background process has to become the owner of its run.
+/// The time in which a background process must become the owner of its run.
 const OWNER_PATIENCE: Duration = Duration::from_secs(10);
 
-/// What was typed about how a run is done.
+/// The flags of a run.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RunFlags {
-    /// An input of a workflow document (may be repeated)
-    #[arg(long = "input", value_name = "NAME=VALUE", value_parser = pair)]
+    /// Set an input that the workflow declares (may be repeated)
+    #[arg(long = "input", value_name = "NAME=VALUE", value_parser = pair, help_heading = WORK)]
     inputs: Vec<(String, String)>,
 
-    /// Load the plugin in DIR (may be repeated)
-    #[arg(long = "plugin", value_name = "DIR")]
+    /// Also load the plugin in DIR (may be repeated)
+    #[arg(long = "plugin", value_name = "DIR", help_heading = WORK)]
     plugins: Vec<PathBuf>,
 
-    /// The agent CLI: `claude`, or `sim` to rehearse without one
-    #[arg(long, value_name = "NAME")]
+    /// Use this agent CLI: `claude`, or `sim`, which plays a script [default: claude]
+    #[arg(long, value_name = "NAME", help_heading = AGENT)]
     driver: Option<String>,
 
-    /// The agent CLI's program, when it is not the one on the PATH
-    #[arg(long, value_name = "PATH")]
+    /// Run this program as the agent CLI [default: the one on the PATH]
+    #[arg(long, value_name = "PATH", help_heading = AGENT)]
     agent_bin: Option<PathBuf>,
 
-    /// The model, as the agent CLI names it
-    #[arg(long, value_name = "NAME")]
+    /// Use this model, as the agent CLI names it [default: the CLI chooses]
+    #[arg(long, value_name = "NAME", help_heading = AGENT)]
     model: Option<String>,
 
-    /// What the agent may use and load from outside
-    #[arg(long, value_name = "PRESET", value_parser = words_of(Isolation::WORDS))]
+    /// Limit what the agent may use: strict (files and shell), minimal (also the web, subagents, skills, MCP
+    /// and the project's settings) or permissive (everything) [default: minimal]
+    #[arg(long, value_name = "PRESET", value_parser = words_of(Isolation::WORDS), help_heading = AGENT)]
     isolation: Option<Isolation>,
 
-    /// Turns of the agent in total, or rounds of a task loop; 0 is unlimited
-    #[arg(long, value_name = "N")]
+    /// Stop after N turns of each looping session or, if no session loops, N rounds of each task loop; 0
+    /// means no limit [default: 15]
+    #[arg(long, value_name = "N", help_heading = LIMITS)]
     max_iterations: Option<u32>,
 
-    /// How one iteration follows another
-    #[arg(long, value_parser = words_of(LoopMode::WORDS))]
+    /// How one iteration follows another: fresh (a new session each time), in_session (one session that may
+    /// not stop), resume (the same session again) or plugin (the ralph-loop plugin) [default: fresh]
+    #[arg(long, value_parser = words_of(LoopMode::WORDS), help_heading = LIMITS)]
     mode: Option<LoopMode>,
 
-    /// A command that must succeed, as CMD or NAME=CMD (may be repeated)
-    #[arg(long = "check", value_name = "CMD")]
+    /// Require this command to succeed before the work is done, as CMD or NAME=CMD (may be repeated)
+    #[arg(long = "check", value_name = "CMD", help_heading = LIMITS)]
     checks: Vec<String>,
 
-    /// End the run after this time: 90s, 30m, 2h
-    #[arg(long, value_name = "TIME", value_parser = milliseconds)]
+    /// End the run after this time: 90s, 30m, 2h [default: no limit]
+    #[arg(long, value_name = "TIME", value_parser = milliseconds, help_heading = LIMITS)]
     timeout: Option<u64>,
 
-    /// What a tool is told that the rules say to ask about
-    #[arg(long, value_name = "ANSWER", value_parser = words_of(OnPermission::WORDS))]
+    /// How to answer permission requests that no rule decides: deny, allow, fail (block the run) or ask (wait
+    /// for a person) [default: ask at a terminal, else deny]
+    #[arg(long, value_name = "ANSWER", value_parser = words_of(OnPermission::WORDS), help_heading = REQUESTS)]
     on_permission: Option<OnPermission>,
 
-    /// What happens when the agent asks a question
-    #[arg(long, value_name = "ANSWER", value_parser = words_of(OnQuestion::WORDS))]
+    /// How to answer questions: fail (block the run), empty (the agent decides itself) or wait (for a person)
+    /// [default: wait at a terminal, else fail]
+    #[arg(long, value_name = "ANSWER", value_parser = words_of(OnQuestion::WORDS), help_heading = REQUESTS)]
     on_question: Option<OnQuestion>,
 
     /// Run in the background and print the run's id
     #[arg(long, conflicts_with = "output_last_message")]
     detach: bool,
 
-    /// Show what would be done, and do nothing
+    /// Show what the run would do, and start nothing
     #[arg(long)]
     dry_run: bool,
 
@@ -100,12 +111,12 @@ pub(crate) struct RunFlags {
     #[command(flatten)]
     watch: WatchFlags,
 
-    /// Arguments for the agent CLI
+    /// Arguments for the agent CLI, after `--`
     #[arg(last = true, value_name = "AGENT ARGS")]
     pub(crate) agent_args: Vec<String>,
 }
 
-/// One of a few words, each with a meaning.
+/// Returns a parser that accepts these words and gives the value of each.
 pub(super) fn words_of<T: Clone + Send + Sync + 'static, const N: usize>(
     words: [(&'static str, T); N],
 ) -> impl TypedValueParser<Value = T> {
@@ -115,16 +126,16 @@ pub(super) fn words_of<T: Clone + Send + Sync + 'static, const N: usize>(
     PossibleValuesParser::new(known).try_map(move |word| meaning(word).ok_or("not one of the words"))
 }
 
-/// How many at once: one or more.
+/// Parses a number of jobs: one or more.
 pub(super) fn jobs(text: &str) -> Result<u32, String> {
     match text.parse() {
-        Ok(0) => Err("at least one".to_owned()),
+        Ok(0) => Err("it must be at least 1".to_owned()),
         Ok(jobs) => Ok(jobs),
         Err(_) => Err("it must be a number".to_owned()),
     }
 }
 
-/// `NAME=VALUE`; the value may be empty.
+/// Parses `NAME=VALUE`; the value may be empty.
 fn pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
@@ -132,7 +143,7 @@ fn pair(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// `90`, `90s`, `1500ms`, `30m`, `2h`, `1d`.
+/// Parses `90`, `90s`, `1500ms`, `30m`, `2h`, `1d`.
 pub(super) fn milliseconds(text: &str) -> Result<u64, String> {
     let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
@@ -146,19 +157,20 @@ pub(super) fn milliseconds(text: &str) -> Result<u64, String> {
     };
     let number: u64 = number.parse().map_err(|_| "write it like 90s, 30m or 2h".to_owned())?;
     match number.checked_mul(unit) {
-        Some(0) => Err("no time at all".to_owned()),
+        Some(0) => Err("it must be more than 0".to_owned()),
         Some(ms) => Ok(ms),
-        None => Err("too long".to_owned()),
+        None => Err("it is too long".to_owned()),
     }
 }
 
 impl RunFlags {
-    /// Who may give them. What a session leaves in the background ends with that session.
+    /// Returns who may use the flags. An agent may not detach a run: its session ends everything that it left
+    /// in the background.
     pub(super) fn audience(&self) -> Audience {
         if self.detach { Audience::Person("leave a run in the background") } else { Audience::Anybody }
     }
 
-    /// What it means, for a run of `want` on `input`.
+    /// Returns the request for a run of `want` on `input`.
     fn request(&self, invocation: &Invocation, want: WantedWorkflow, input: String) -> RunRequest {
         RunRequest {
             cwd: invocation.cwd.clone(),
@@ -190,7 +202,7 @@ impl RunFlags {
     pub(crate) fn carry_out(&self, want: WantedWorkflow, input: &str) -> Result<Exit, Report> {
         let invocation = Invocation::look()?;
         let input = read_input(input)?;
-        // An entity may do without arguments.
+        // An entity or a named workflow may work without input.
         if input.trim().is_empty()
             && !matches!(want, WantedWorkflow::Entity { .. } | WantedWorkflow::Workflow(Some(_)))
         {
@@ -199,7 +211,7 @@ impl RunFlags {
         self.begin(&invocation, self.request(&invocation, want, input))
     }
 
-    /// The same for the tasks of a file; the input is what holds for all of them, and may be nothing.
+    /// Plans and starts a run of the tasks of a file. The input applies to every task and may be empty.
     pub(crate) fn carry_out_tasks(&self, input: &str, file: Option<String>) -> Result<Exit, Report> {
         let invocation = Invocation::look()?;
         let want = WantedWorkflow::Workflow(Some("tasks".to_owned()));
@@ -231,7 +243,7 @@ impl RunFlags {
         })
     }
 
-    /// Starts it in the background.
+    /// Starts the run in the background.
     fn leave(&self, invocation: &Invocation, mut plan: Plan) -> Result<Exit, Report> {
         let handle = invocation.open(plan.durability)?;
         block_on(make_way(&handle, &mut plan))?;
@@ -255,18 +267,18 @@ impl RunFlags {
     }
 }
 
-/// Ends a run that was left in the way of a new prompt, and says so.
+/// Ends an unfinished run that would block the new one, and warns about it.
 async fn make_way(handle: &Handle, plan: &mut Plan) -> Result<(), Report> {
     if let Some(run) = handle.make_way(&plan.spec).await? {
-        let text = format!("run {run} was left unfinished in this folder: the new prompt ends it");
+        let text = format!("run {run} was unfinished in this folder: the new prompt ends it");
         warn(&text);
         plan.warnings.push(text.into());
     }
     Ok(())
 }
 
-/// Plans a run. Commands in an entity's text take their time: a person hears of it, and a signal
-/// ends them too.
+/// Plans a run. Commands in an entity's text may take long: then Windlass tells the person why, and a signal
+/// ends the commands too.
 fn prepare(invocation: &Invocation, request: RunRequest) -> Result<Plan, Report> {
     let home = invocation.home.clone();
     let runtime = waiting_runtime()?;
@@ -283,7 +295,7 @@ fn prepare(invocation: &Invocation, request: RunRequest) -> Result<Plan, Report>
                 }
                 _ = signals.next() => {
                     give_up();
-                    return Err(Report::new(Exit::Interrupted, "interrupted before the run began"));
+                    return Err(Report::new(Exit::Interrupted, "interrupted before the run started"));
                 }
                 () = &mut patience, if !has_spoken => {
                     has_spoken = true;
@@ -292,12 +304,12 @@ fn prepare(invocation: &Invocation, request: RunRequest) -> Result<Plan, Report>
             }
         }
     });
-    // Whatever it still computes is not waited for.
+    // Do not wait for work that is still going on.
     runtime.shutdown_background();
     planned
 }
 
-/// Whoever looks at the run next must not take it for a crashed one.
+/// Waits until the run has an owner, so that the next command does not take it for a crashed run.
 pub(super) fn wait_for_owner(handle: &Handle, run: &RunId) -> Result<(), Report> {
     let begun = Instant::now();
     loop {
@@ -309,26 +321,24 @@ pub(super) fn wait_for_owner(handle: &Handle, run: &RunId) -> Result<(), Report>
             let log = view.dir.join("owner.log");
             let report =
                 Report::new(Exit::Agent, format!("the background process did not take over run {run}"));
-            return Err(
-                report.hint(format!("{} may say why; `windlass resume {run}` goes on here", log.display()))
-            );
+            return Err(report
+                .hint(format!("{} may say why; `windlass resume {run}` continues it here", log.display())));
         }
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
-/// `-` is standard input; anything else is the input itself, byte for byte.
+/// Reads standard input if the text is `-`; any other text is the input itself, byte for byte.
 fn read_input(typed: &str) -> Result<String, Report> {
     if typed != "-" {
         return Ok(typed.to_owned());
     }
     let mut bytes = Vec::new();
     let read = std::io::stdin().lock().take(INPUT_MAX + 1).read_to_end(&mut bytes);
-    read.map_err(|error| Report::usage("standard input cannot be read").caused_by(&error))?;
+    read.map_err(|error| Report::usage("cannot read standard input").caused_by(&error))?;
     if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > INPUT_MAX {
-        return Err(
-            Report::usage("standard input is larger than 16 MB").hint("put it into a file and name the file")
-        );
+        return Err(Report::usage("standard input is larger than 16 MB")
+            .hint("put the text in a file and name the file in the prompt"));
     }
     String::from_utf8(bytes)
         .map_err(|error| Report::usage("standard input is not UTF-8 text").caused_by(&error))

@@ -1,12 +1,12 @@
-//! Foreign text made harmless: whatever an agent, a repository or a file says, it cannot move
-//! the cursor, change a colour or turn the direction of writing.
+//! Makes foreign text harmless: no text of an agent, a repository or a file can move the cursor, change a
+//! colour or reverse the direction of writing.
 //!
-//! The one place for that: everything shown that we did not write ourselves passes here, and is
-//! measured here, in columns of the terminal.
+//! Everything shown that Windlass did not write itself passes through this file. It also measures text in
+//! columns of the terminal.
 
 use unicode_width::UnicodeWidthChar;
 
-/// The text with every control character made visible; lines stay lines.
+/// Makes every control character visible; lines stay lines.
 pub(crate) fn plain(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
@@ -22,17 +22,17 @@ pub(crate) fn plain(text: &str) -> String {
     shown
 }
 
-/// The same on one line: any run of white space is one blank.
+/// Makes the text harmless and joins it into one line, with single blanks.
 pub(crate) fn plain_line(text: &str) -> String {
     plain(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// On one line and no wider than that.
+/// Makes the text harmless, on one line of at most `most` columns.
 pub(crate) fn plain_short(text: &str, most: usize) -> String {
     shorten(&plain_line(text), most)
 }
 
-/// The beginning of a text that is too wide, with `...` at its end.
+/// Cuts a text that is wider than `most` columns and ends it with `...`.
 pub(crate) fn shorten(text: &str, most: usize) -> String {
     if fitting(text, most) == text.len() {
         return text.to_owned();
@@ -41,7 +41,7 @@ pub(crate) fn shorten(text: &str, most: usize) -> String {
     format!("{}...", kept.trim_end())
 }
 
-/// How many bytes of a text fit into so many columns.
+/// Returns how many bytes of the text fit into `most` columns.
 pub(crate) fn fitting(text: &str, most: usize) -> usize {
     let mut used = 0;
     let too_wide = |(_, c): &(usize, char)| {
@@ -51,12 +51,12 @@ pub(crate) fn fitting(text: &str, most: usize) -> usize {
     text.char_indices().find(too_wide).map_or(text.len(), |(at, _)| at)
 }
 
-/// The columns a text takes on a terminal: some writing is twice as wide.
+/// Returns the columns that a text takes on a terminal. Some characters take two.
 pub(crate) fn columns(text: &str) -> usize {
     text.chars().map(width).sum()
 }
 
-/// The text, and blanks up to so many columns.
+/// Pads a text with blanks to `to` columns.
 pub(crate) fn padded(text: &str, to: usize) -> String {
     format!("{text}{:1$}", "", to.saturating_sub(columns(text)))
 }
@@ -65,7 +65,7 @@ fn width(c: char) -> usize {
     c.width().unwrap_or(0)
 }
 
-/// JSON in which no such character stands as it is. JSON itself only escapes the oldest of them.
+/// Escapes all harmful characters in JSON. JSON itself only requires that for some of them.
 pub(crate) fn plain_json(json: &str) -> String {
     let mut shown = String::with_capacity(json.len());
     for c in json.chars() {
@@ -73,14 +73,14 @@ pub(crate) fn plain_json(json: &str) -> String {
             shown.push(c);
             continue;
         }
-        // They can only stand inside a string, where the escape means the same.
+        // They can only be inside a string, where the escape means the same.
         let mut units = [0; 2];
         shown.extend(c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
     }
     shown
 }
 
-/// Control characters, and the invisible ones that reorder or hide text.
+/// Decides whether a character is a control character or an invisible one that reorders or hides text.
 fn is_harmful(c: char) -> bool {
     c.is_control()
         || matches!(
@@ -90,7 +90,7 @@ fn is_harmful(c: char) -> bool {
         )
 }
 
-/// `^[` for Escape as terminals write it, `\u{202e}` for what has no such name.
+/// Returns `^[` for Escape, as terminals write it, or an escape such as `\u{202e}`.
 fn visible(c: char) -> String {
     match u8::try_from(c) {
         Ok(byte @ 0..=31) => format!("^{}", char::from(byte + 64)),

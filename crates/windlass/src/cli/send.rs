@@ -1,4 +1,4 @@
-//! `windlass send`: tells a run that something happened that it waits for.
+//! `windlass send`: sends an event to a run that waits for it.
 
 use serde_json::json;
 use windlass_core::graph::workflow::{ListenNode, Node, NodeKind, WaitUntil};
@@ -15,33 +15,33 @@ use crate::exit::Exit;
 const EXAMPLES: &str = "\
 Examples:
   windlass send k3f9 --event deployed
-  windlass send k3f9 --event review \"looks good\"    the text is what the node gives";
+  windlass send k3f9 --event review \"looks good\"    the text becomes the output of the node";
 
-/// Tell a run that an event happened, for a node that waits for it
+/// Send an event to a run that waits for it
 ///
-/// One that no node waits for yet is kept until one does, by the run that has the node: what a run within it
-/// waits for can be sent once that has begun.
+/// If no node waits for the event yet, the run keeps it until one does. An event for a sub-run can be sent
+/// once that sub-run has started.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The run, or the beginning of its id
+    /// The run's id, or a unique prefix of it
     #[arg(value_name = "RUN")]
     run: String,
 
-    /// The event, as the workflow names it: `wait: { event: NAME }`
+    /// Event to send, as the workflow names it: `wait: { event: NAME }`
     #[arg(long, value_name = "NAME")]
     event: String,
 
-    /// What is said of it
+    /// Text of the event, which becomes the output of the node
     #[arg(value_name = "TEXT", allow_hyphen_values = true, default_value = "")]
     text: String,
 
-    /// Print JSON, one object a line
+    /// Print JSON, one object per line
     #[arg(long)]
     json: bool,
 }
 
-/// Tells it.
+/// Runs `windlass send`.
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     let invocation = Invocation::look()?;
     let handle = invocation.open_to_ask()?;
@@ -54,15 +54,15 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
         return print(&[envelope("run.told", words::now(), Some(&run), data)]);
     }
     match is_owned {
-        true => note(&format!("told run {run}: {}", args.event)),
-        false => {
-            note(&format!("kept for run {run}, which nobody runs: `windlass resume {run}` goes on with it"))
-        }
+        true => note(&format!("sent {} to run {run}", args.event)),
+        false => note(&format!(
+            "saved for run {run}, which has no live process: `windlass resume {run}` continues it"
+        )),
     }
     Ok(Exit::Completed)
 }
 
-/// The run that has a node for the event: the one that was named, or one that it started.
+/// Finds the run with a node for the event: the named run, or a run that it started.
 fn listener(family: &Family, event: &str) -> Result<RunId, Report> {
     let states = || std::iter::once(family.root()).chain(family.below());
     let mut known: Vec<String> = Vec::new();
@@ -78,12 +78,12 @@ fn listener(family: &Family, event: &str) -> Result<RunId, Report> {
     let report = Report::usage(format!("no node of run {} waits for the event `{event}`", family.root().run));
     if let Some(name) = states().flat_map(|state| &state.spec.others).find_map(|other| later(other, event)) {
         return Err(report.hint(format!(
-            "a run of `{}` does, and keeps what comes early once it has begun: send it then",
+            "a run of `{}` will: send the event once that run has started",
             plain_line(name)
         )));
     }
     Err(match known.is_empty() {
-        true => report.hint("its workflow waits for no event at all"),
+        true => report.hint("its workflow waits for no events"),
         false => {
             let names: Vec<String> = known.iter().map(|name| plain_line(name)).collect();
             report.hint(format!("it waits for: {}", names.join(", ")))
@@ -91,12 +91,12 @@ fn listener(family: &Family, event: &str) -> Result<RunId, Report> {
     })
 }
 
-/// The workflow, where it is one that waits for the event and is run from here, perhaps later.
+/// Returns the name of the workflow if it has a node that waits for the event.
 fn later<'a>((name, spec): (&'a String, &Spec), event: &str) -> Option<&'a String> {
     events(&spec.body).iter().any(|known| known == event).then_some(name)
 }
 
-/// The events that nodes wait for.
+/// Lists the events that nodes wait for.
 fn events(body: &[Node]) -> Vec<String> {
     let mut names = Vec::new();
     for node in body {

@@ -1,4 +1,4 @@
-//! `windlass show`: everything about one run, in words or as a picture, and why its nodes ran.
+//! `windlass show`: shows one run, draws its workflow, or explains why a node ran.
 
 mod explain;
 mod facts;
@@ -19,36 +19,36 @@ const EXAMPLES: &str = "\
 Examples:
   windlass show k3f9
   windlass show k3f9 --json
-  windlass show k3f9 --graph --format svg > k3f9.svg    how far each node is
-  windlass show k3f9 --explain fix                      why that node ran, or did not
-  windlass show k3f9 --explain fix@2                    the same of its second round";
+  windlass show k3f9 --graph --format svg > k3f9.svg    draw the progress of each node
+  windlass show k3f9 --explain fix                      explain why a node ran, or did not
+  windlass show k3f9 --explain fix@2                    explain its second round";
 
-/// Show everything about a run
+/// Show a run: its state, nodes, sessions and open questions
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The run, or the beginning of its id
+    /// The run's id, or a unique prefix of it
     #[arg(value_name = "RUN")]
     run: String,
 
-    /// Draw its workflow with how far each node is
+    /// Draw the workflow with the progress of each node
     #[arg(long, conflicts_with = "explain")]
     graph: bool,
 
-    /// How it is drawn
+    /// Language of the drawing
     #[arg(long, value_enum, default_value = "mermaid", requires = "graph")]
     format: DrawFormat,
 
-    /// Say why a node ran or did not, and how it went
+    /// Explain why a node ran or did not, and how it ended
     #[arg(long, value_name = "NODE")]
     explain: Option<String>,
 
-    /// Print JSON, one object a line
+    /// Print JSON, one object per line
     #[arg(long)]
     json: bool,
 }
 
-/// Shows it.
+/// Runs `windlass show`.
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     let invocation = Invocation::look()?;
     let handle = invocation.open_to_ask()?;
@@ -68,20 +68,20 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     })
 }
 
-/// A run, and what only its log tells.
+/// A run, with facts that are only in its log.
 struct RunDetails {
     view: RunView,
     turns: Vec<ShownTurn>,
     children: Vec<ChildRun>,
 }
 
-/// A turn's process.
+/// A turn and its session.
 struct ShownTurn {
     effect: EffectId,
     session: SessionId,
 }
 
-/// A run that was started from it.
+/// A run that the shown run started.
 struct ChildRun {
     run: RunId,
     node: NodeId,
@@ -99,7 +99,7 @@ impl RunDetails {
 
     fn add(&mut self, record: &Record) {
         if let Event::SessionStarted { effect, session } = &record.event {
-            // A turn that was adopted after a crash is told twice.
+            // A turn that was adopted after a crash is recorded twice.
             if self.turns.iter().all(|turn| turn.effect != *effect) {
                 self.turns.push(ShownTurn { effect: effect.clone(), session: session.clone() });
             }
@@ -112,7 +112,7 @@ impl RunDetails {
         }
     }
 
-    /// Whether it is more than one session.
+    /// Returns whether the run is more than one session.
     fn is_many(&self) -> bool {
         self.view.state.spec.only_session().is_none()
     }

@@ -1,5 +1,4 @@
-//! What people are told of runs that are not in the log, or whose log this build cannot read, and
-//! of an owner that was stopped.
+//! Messages about runs that are not in the log or whose log this build cannot read.
 
 use std::path::Path;
 
@@ -12,10 +11,10 @@ use super::feed::{envelope, words};
 use super::report::warn;
 use super::sanitize::plain_line;
 
-/// How many folders in which nothing lives are named.
+/// The most dead runs that are named.
 const NAMED: usize = 3;
 
-/// A folder of a run that is not in the log, as JSON.
+/// Returns a run that is not in the log as JSON.
 pub(super) fn object(stray: &StrayRun) -> String {
     let living: Vec<Value> = stray
         .living
@@ -26,16 +25,16 @@ pub(super) fn object(stray: &StrayRun) -> String {
     envelope("run.unknown", words::now(), Some(&stray.run), data)
 }
 
-/// What the log says of these runs.
+/// The reason why the log does not list the runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LogState {
-    /// It does not know them.
+    /// The log does not know them.
     Silent,
-    /// Nobody can tell: it cannot be read.
+    /// The log cannot be read.
     Unreadable,
 }
 
-/// The same for people: what lives one by one, the rest together.
+/// Describes the runs for people: each run with live processes has a line, all others share one.
 pub(super) fn lines(strays: &[StrayRun], log: LogState) -> Vec<String> {
     let (living, dead): (Vec<&StrayRun>, Vec<&StrayRun>) =
         strays.iter().partition(|stray| stray.owner.is_some() || !stray.living.is_empty());
@@ -45,14 +44,11 @@ pub(super) fn lines(strays: &[StrayRun], log: LogState) -> Vec<String> {
     if let Some(folder) = dead.first().and_then(|stray| stray.dir.parent()) {
         let names = names.join(", ");
         let (runs, folders) = match dead.len() {
-            1 => (format!("run {names} is not in the log, and nothing of it runs"), "its folder"),
-            _ => {
-                (format!("runs {names}{more} are not in the log, and nothing of them runs"), "their folders")
-            }
+            1 => (format!("run {names} is not in the log and has no live process"), "its folder"),
+            _ => (format!("runs {names}{more} are not in the log and have no live process"), "their folders"),
         };
         let folder = folder.display();
-        lines
-            .push(format!("{runs}; if you do not need {folders} in {folder}, delete them or move them away"));
+        lines.push(format!("{runs}; you can delete {folders} in {folder}"));
     }
     lines
 }
@@ -68,19 +64,19 @@ fn alive(stray: &StrayRun, log: LogState) -> String {
     let parts: Vec<String> = stray.living.iter().map(child).chain(owner).collect();
     let (run, parts) = (&stray.run, parts.join(", "));
     let why = match log {
-        LogState::Silent => "is not in the log and still works",
-        LogState::Unreadable => "still works, and its log cannot be read",
+        LogState::Silent => "is not in the log but still runs",
+        LogState::Unreadable => "still runs, but its log cannot be read",
     };
     format!("run {run} {why}: {parts}; `windlass cancel {run}` ends it")
 }
 
-/// What was ended, in words.
+/// Describes what was ended.
 pub(super) fn ended(ended: &EndedChildren) -> String {
     let EndedChildren { children, processes, left } = *ended;
     let many =
         |count: usize, one: &str, more: &str| format!("{count} {}", if count == 1 { one } else { more });
     let done = match (children, processes) {
-        (0, 0) => "nothing of it lived".to_owned(),
+        (0, 0) => "nothing was running".to_owned(),
         (_, 0) => format!("ended {}", many(children, "agent or command", "agents or commands")),
         (0, _) => format!("ended {}", many(processes, "process", "processes")),
         _ => format!(
@@ -95,18 +91,18 @@ pub(super) fn ended(ended: &EndedChildren) -> String {
     }
 }
 
-/// How to go on with a run that another version recorded.
+/// Says how to continue a run that another version recorded.
 pub(super) fn binary_hint(run: &RunId, other: &OtherVersion) -> String {
     let with = match &other.binary {
-        Some(binary) => format!("`{} resume {run}` goes on with it", binary.display()),
+        Some(binary) => format!("`{} resume {run}` continues it", binary.display()),
         None => "finish it with the windlass that recorded it".to_owned(),
     };
     format!("{with}; `windlass cancel {run}` ends it")
 }
 
-/// Warns of agents in a folder that no log knows: a new run would work beside them.
+/// Warns of agents in this folder whose run is not in the log: a new run would work beside them.
 pub(super) fn warn_of(handle: &Handle, workspace: &str) {
-    // What cannot be read is told by whoever needs it.
+    // The code that needs these folders reports read errors.
     for stray in handle.strays().unwrap_or_default() {
         let is_here = |place: &Path| place.starts_with(workspace) || Path::new(workspace).starts_with(place);
         if stray.living.iter().any(|living| living.workspace.as_deref().is_some_and(is_here)) {

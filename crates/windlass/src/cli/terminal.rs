@@ -1,31 +1,31 @@
-//! What the terminal can do: width, colours, signs. Without a terminal, nothing at all.
+//! The abilities of the terminal: width, colours and symbols. Without a terminal there are none.
 
 use std::os::fd::{AsFd, BorrowedFd};
 
 use windlass_runtime::home::Home;
 
-/// The width lines are wrapped to where there is no terminal.
+/// The width of lines without a terminal.
 const PLAIN_WIDTH: usize = 100;
-/// Wider text is hard to read.
+/// The widest line: wider text is hard to read.
 const WIDEST: usize = 120;
 const NARROWEST: usize = 20;
-/// The lines of a terminal that does not say how many it has.
+/// The number of lines if the terminal does not report it.
 const ROWS: usize = 24;
 
-/// The terminal that standard output is, or is not.
+/// The abilities of standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Terminal {
-    /// A line can be drawn again in place.
+    /// A line can be redrawn in place.
     pub(crate) redraws: bool,
     /// Colours may be used.
     pub(crate) colours: bool,
-    /// Signs outside ASCII are understood.
+    /// Symbols outside ASCII may be used.
     pub(crate) unicode: bool,
     /// Characters on a line.
     pub(crate) width: usize,
 }
 
-/// What a text means, for those who see colours.
+/// The meaning of a text, which chooses its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TextTone {
     Good,
@@ -36,7 +36,7 @@ pub(crate) enum TextTone {
 }
 
 impl Terminal {
-    /// Looks at standard output and the environment.
+    /// Detects the abilities from standard output and the environment.
     pub(crate) fn of(home: &Home) -> Terminal {
         let stdout = std::io::stdout();
         let is_terminal = rustix::termios::isatty(stdout.as_fd());
@@ -54,26 +54,26 @@ impl Terminal {
         }
     }
 
-    /// Looks again how wide the terminal is: people change that while a run goes on.
+    /// Measures the width again: people resize the terminal during a run.
     pub(crate) fn measure(&mut self) {
         if let Some(width) = columns().filter(|_| self.redraws) {
             self.width = width.clamp(NARROWEST, WIDEST);
         }
     }
 
-    /// How many lines the terminal shows.
+    /// Returns the number of lines of the terminal.
     pub(crate) fn rows(self) -> usize {
         let size = rustix::termios::tcgetwinsize(std::io::stdout().as_fd()).ok();
         size.map(|size| usize::from(size.ws_row)).filter(|rows| *rows > 0).unwrap_or(ROWS)
     }
 
-    /// Output that is kept in a file: no colours, no redrawing, ASCII.
+    /// Returns the abilities of a file: no colours, no redrawing, only ASCII.
     #[cfg(test)]
     pub(crate) fn plain() -> Terminal {
         Terminal { redraws: false, colours: false, unicode: false, width: 80 }
     }
 
-    /// The text in its colour.
+    /// Paints a text in the colour of its tone.
     pub(crate) fn paint(self, tone: TextTone, text: &str) -> String {
         if !self.colours || text.is_empty() {
             return text.to_owned();
@@ -88,7 +88,7 @@ impl Terminal {
         format!("\u{1b}[{code}m{text}\u{1b}[0m")
     }
 
-    /// The sign of a check that passed or did not.
+    /// Returns the symbol of a check that passed or failed.
     pub(crate) fn check(self, passed: bool) -> String {
         let sign = match (self.unicode, passed) {
             (true, true) => "✓",
@@ -99,23 +99,23 @@ impl Terminal {
         self.paint(if passed { TextTone::Good } else { TextTone::Bad }, sign)
     }
 
-    /// The sign of something that begins.
+    /// Returns the symbol of a node that starts.
     pub(crate) fn arrow(self) -> &'static str {
         if self.unicode { "▸" } else { ">" }
     }
 
-    /// What stands between facts on one line.
+    /// Returns the separator between facts on one line.
     pub(crate) fn dot(self) -> &'static str {
         if self.unicode { " · " } else { ", " }
     }
 }
 
-/// The columns of the terminal that standard output is.
+/// Returns the width of the terminal on standard output.
 fn columns() -> Option<usize> {
     columns_of(std::io::stdout().as_fd())
 }
 
-/// The columns of the terminal that standard error is.
+/// Returns the width of the terminal on standard error.
 pub(crate) fn error_columns() -> Option<usize> {
     columns_of(std::io::stderr().as_fd())
 }

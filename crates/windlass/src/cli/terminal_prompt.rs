@@ -1,7 +1,7 @@
-//! Questions answered where the run is watched: what waits is shown, a line is read, and the
-//! answer takes the same way as that of `windlass answer`.
+//! Lets a person answer questions in the terminal that shows the run: shows the question, reads a line, and
+//! hands the answer to the run as `windlass answer` does.
 //!
-//! Whoever answers first is heard. When that was somebody elsewhere, the line is taken away.
+//! The first answer counts. If somebody answers elsewhere first, the prompt disappears.
 
 use windlass_core::event::{Event, PersonReply, Record};
 use windlass_core::id::{HookId, RunId};
@@ -22,7 +22,7 @@ use super::typing::Typing;
 /// The longest answer that is shown again.
 const ANSWER: usize = 200;
 
-/// A person at the terminal.
+/// The prompt for a person at the terminal.
 pub(crate) struct TerminalPrompt {
     handle: Handle,
     screen: Terminal,
@@ -30,14 +30,14 @@ pub(crate) struct TerminalPrompt {
     typing: Typing,
     waiting: OpenAsks,
     asker: Asker,
-    /// What is asked on the screen now.
+    /// The request on the screen.
     shown: Option<PersonPrompt>,
-    /// The call that was asked about last, and its run.
+    /// The last request that was shown, and its run.
     last: Option<(RunId, HookId)>,
 }
 
 impl TerminalPrompt {
-    /// With what already waits, in the run and in those that were started from it.
+    /// Creates the prompt with the open requests of the run and of the runs below it.
     pub(crate) fn new(handle: &Handle, family: Family, screen: Terminal) -> TerminalPrompt {
         let asker = asker(&family.root().spec);
         let keyboard = Keyboard::of_stdin(if screen.redraws { Echo::Feed } else { Echo::Terminal });
@@ -45,7 +45,7 @@ impl TerminalPrompt {
         TerminalPrompt { handle, screen, keyboard, typing, waiting, asker, shown: None, last: None }
     }
 
-    /// What is typed next. Where the terminal echoes, for ever nothing while nothing is asked.
+    /// Waits for keys. If the terminal itself echoes and no question is open, waits for ever.
     pub(crate) async fn keys(&mut self) -> Vec<u8> {
         if self.shown.is_none() && !self.is_in_feed() {
             return std::future::pending().await;
@@ -53,7 +53,7 @@ impl TerminalPrompt {
         self.keyboard.read().await
     }
 
-    /// Sees what happened, and takes a question away that is none any more.
+    /// Takes a record into account, and removes the prompt if its request is no longer open.
     pub(crate) fn see(
         &mut self,
         face: &mut Face,
@@ -75,7 +75,7 @@ impl TerminalPrompt {
         }
     }
 
-    /// Shows what waits, unless it can be seen.
+    /// Shows the first open request, unless it is visible already.
     pub(crate) fn ask(&mut self, face: &mut Face, out: &mut OutputWriter) {
         if let Some(point) = &self.shown {
             if self.is_out_of_sight(face, point) {
@@ -105,24 +105,24 @@ impl TerminalPrompt {
         }
     }
 
-    /// Whether the feed has moved the question off the screen.
+    /// Returns whether the feed has scrolled the question off the screen.
     fn is_out_of_sight(&self, face: &Face, point: &PersonPrompt) -> bool {
         let below = face.lines_since_input() + point.lines(self.beside()).len() + 1;
         self.is_in_feed() && below > self.screen.rows()
     }
 
-    /// What was typed so far is meant for nothing any more.
+    /// Drops what was typed so far.
     fn forget(&mut self) {
         self.keyboard.forget();
         self.typing = Typing::default();
     }
 
-    /// Takes what was typed. While nothing is asked it is no answer.
+    /// Takes typed keys. Ignores them if no question is open.
     pub(crate) async fn take(&mut self, face: &mut Face, out: &mut OutputWriter, keys: &[u8]) {
         if self.shown.is_none() {
             return;
         }
-        // The terminal gives whole lines, and an empty one when it is gone.
+        // An echoing terminal gives whole lines, and a closed one gives nothing.
         if !self.is_in_feed() || keys.is_empty() {
             let line = String::from_utf8_lossy(keys).into_owned();
             return self.enter(face, out, &line).await;
@@ -136,7 +136,7 @@ impl TerminalPrompt {
         face.type_in(self.typing.text());
     }
 
-    /// Takes a line as the answer to what is shown.
+    /// Takes a line as the answer to the request on the screen.
     async fn enter(&mut self, face: &mut Face, out: &mut OutputWriter, line: &str) {
         let Some(point) = self.shown.take() else { return };
         face.input_entered(out, line);
@@ -144,7 +144,7 @@ impl TerminalPrompt {
             TypedAnswer::Nothing => {
                 let elsewhere = point.elsewhere(self.beside());
                 self.waiting.leave(&point.run, &point.hook);
-                format!("left waiting; {elsewhere}")
+                format!("not answered yet; {elsewhere}")
             }
             TypedAnswer::Unclear(what) => what,
             TypedAnswer::Reply(reply) => self.reply(&point, reply).await,
@@ -153,7 +153,7 @@ impl TerminalPrompt {
         self.ask(face, out);
     }
 
-    /// Leaves the reply for the run, and says what came of it.
+    /// Hands the reply to the run and returns a message about the result.
     async fn reply(&mut self, point: &PersonPrompt, reply: PersonReply) -> String {
         let said = match &reply {
             PersonReply::Answers { answers } => {
@@ -179,22 +179,22 @@ impl TerminalPrompt {
         }
     }
 
-    /// What is asked first.
+    /// Returns the first open request.
     fn first(&self) -> Option<PersonPrompt> {
         first(self.waiting.list(), self.asker)
     }
 
-    /// Whether that is not the only thing that waits.
+    /// Returns whether other requests are open too.
     fn beside(&self) -> OtherRequests {
         OtherRequests::of(self.waiting.list().len())
     }
 
-    /// Whether the terminal shows the feed as well, or standard error alone.
+    /// Returns whether the terminal also shows the feed, and not only standard error.
     fn is_in_feed(&self) -> bool {
         self.screen.redraws
     }
 
-    /// Says something about what a run asks; of one within the run, with the node that started it.
+    /// Writes a line about a request. For a run below, adds the node that started it.
     fn write(&self, face: &mut Face, out: &mut OutputWriter, run: &RunId, line: &str) {
         let line = format!("  {line}");
         if self.is_in_feed() {
@@ -206,7 +206,7 @@ impl TerminalPrompt {
     }
 }
 
-/// The oldest question that is open.
+/// Returns the oldest open question.
 fn first(open: &[(RunId, Ask)], whose: Asker) -> Option<PersonPrompt> {
     open.iter().find_map(|(run, ask)| PersonPrompt::first_of(run, ask, whose))
 }

@@ -1,43 +1,43 @@
-//! A line while it is typed where the feed draws it: its characters, and the few keys that change it.
+//! Edits the line that a person types below the feed.
 //!
-//! Reading the keys is `keyboard.rs`, showing the line is `feed/bottom.rs`.
+//! `keyboard.rs` reads the keys, and `feed/status_line.rs` shows the line.
 
-/// Nobody types a longer line.
+/// The longest line, in bytes.
 const MOST: usize = 4096;
 
 const ESCAPE: char = '\u{1b}';
 
-/// What was typed so far.
+/// A line that is being typed.
 #[derive(Debug, Default)]
 pub(crate) struct Typing {
     text: String,
-    /// What was read and not looked at: behind the end of a line, or only half a character.
+    /// Bytes that are not processed yet: after the end of a line, or half a character.
     rest: Vec<u8>,
 }
 
-/// What a key does.
+/// The effect of a key.
 enum KeyAction {
     Enter,
     Erase,
     EraseWord,
     EraseAll,
     Character(char),
-    /// One that moves or means nothing here.
+    /// A key without effect, such as an arrow.
     Other,
 }
 
 impl Typing {
-    /// The line as far as it goes.
+    /// Returns the line so far.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
-    /// More was typed.
+    /// Adds typed bytes.
     pub(crate) fn add(&mut self, bytes: &[u8]) {
         self.rest.extend_from_slice(bytes);
     }
 
-    /// The line, once it was entered.
+    /// Returns the line once a person has entered it.
     pub(crate) fn line(&mut self) -> Option<String> {
         while let Some(key) = self.key() {
             match key {
@@ -55,7 +55,7 @@ impl Typing {
         None
     }
 
-    /// The next key that was read to its end.
+    /// Returns the next key whose bytes have all arrived.
     fn key(&mut self) -> Option<KeyAction> {
         let (first, size) = self.character()?;
         if first == ESCAPE {
@@ -65,7 +65,7 @@ impl Typing {
         }
         self.rest.drain(..size);
         Some(match first {
-            // The end of a file enters what was typed, as terminals have it.
+            // Ctrl-D enters the line, as it does in terminals.
             '\n' | '\r' | '\u{4}' => KeyAction::Enter,
             '\u{7f}' | '\u{8}' => KeyAction::Erase,
             '\u{15}' => KeyAction::EraseAll,
@@ -76,7 +76,7 @@ impl Typing {
         })
     }
 
-    /// The first character and how many bytes it takes; none while only half of it was read.
+    /// Returns the first character and its length in bytes, or `None` if only half of it has arrived.
     fn character(&self) -> Option<(char, usize)> {
         let valid = match std::str::from_utf8(&self.rest) {
             Ok(text) => text,
@@ -89,7 +89,7 @@ impl Typing {
         valid.chars().next().map(|c| (c, c.len_utf8()))
     }
 
-    /// How many bytes the sequence of an arrow or the like takes; none while only its beginning was read.
+    /// Returns the length of an escape sequence such as an arrow, or `None` if it has not all arrived.
     fn sequence(&self) -> Option<usize> {
         match self.rest.get(1)? {
             b'[' => {

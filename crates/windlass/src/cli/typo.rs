@@ -1,6 +1,7 @@
-//! A mistyped flag, where a text may begin with dashes too.
+//! Detects a mistyped flag where a text may start with dashes too.
 //!
-//! `windlass run "--keep the dashes"` is a text, and so would `--dryrun` be: an agent would begin to work on it.
+//! `windlass run "--keep the dashes"` is a text. Without this check `--dryrun` would be one too, and an agent
+//! would work on it.
 
 use std::ffi::OsString;
 
@@ -8,7 +9,7 @@ use clap::error::{ContextKind, ErrorKind};
 
 use super::command::grammar;
 
-/// What clap says of a text that is nearly a flag.
+/// Returns clap's error if the text is nearly a flag.
 pub(super) fn mistyped(text: &str, words: impl IntoIterator<Item = OsString>) -> Option<clap::Error> {
     if !text.starts_with("--") || text.contains(char::is_whitespace) {
         return None;
@@ -16,12 +17,12 @@ pub(super) fn mistyped(text: &str, words: impl IntoIterator<Item = OsString>) ->
     let mut error = strict(grammar()).try_get_matches_from(words).err()?;
     let is_near =
         error.kind() == ErrorKind::UnknownArgument && error.get(ContextKind::SuggestedArg).is_some();
-    // What follows `--` is for the agent, so that would be no way to say it as a text.
+    // clap suggests `-- --flag`, but everything after `--` goes to the agent.
     error.remove(ContextKind::Suggested);
     is_near.then_some(error)
 }
 
-/// The grammar in which no text begins with a dash.
+/// Returns the command line with a stricter rule: no text may start with a dash.
 fn strict(verb: clap::Command) -> clap::Command {
     verb.mut_args(|arg| if arg.is_positional() { arg.allow_hyphen_values(false) } else { arg })
         .mut_subcommands(strict)

@@ -1,5 +1,5 @@
-//! How a run is watched and what is left of it at the end: the flags that `run`, `loop` and
-//! `resume` share.
+//! Shows a run until it ends, then its summary. Holds the flags for that, which `run`, `loop`, `resume` and
+//! `fork` share.
 
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
@@ -16,37 +16,38 @@ use super::feed::{Changes, Face, RunEnding, Style, TurnCount, envelope, summary,
 use super::invocation::Invocation;
 use super::output::OutputWriter;
 use super::report::{Report, note};
+use super::run_flags::OUTPUT;
 use super::terminal_prompt::TerminalPrompt;
 use crate::exit::Exit;
 
-/// What was typed about watching.
+/// The flags for watching a run.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct WatchFlags {
-    /// Print JSON, one object a line, instead of the feed
-    #[arg(long)]
+    /// Print JSON, one object per line, instead of the feed
+    #[arg(long, help_heading = OUTPUT)]
     pub(crate) json: bool,
 
-    /// Show what the agent thinks, too
-    #[arg(long)]
+    /// Also show what the agent thinks
+    #[arg(long, help_heading = OUTPUT)]
     pub(crate) show_thinking: bool,
 
-    /// Write the agent's last message to FILE at the end
-    #[arg(long, value_name = "FILE")]
+    /// Write the agent's last message to FILE when the run ends
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) output_last_message: Option<PathBuf>,
 
-    /// The run can be looked at later.
+    /// The run is kept and can be shown later.
     #[arg(skip = true)]
     pub(crate) stays: bool,
 }
 
 impl WatchFlags {
-    /// Who looks at a run.
+    /// Returns the display for a run.
     pub(crate) fn face(&self, invocation: &Invocation, run: &RunId) -> Face {
         let style = Style { thinking: self.show_thinking, whole: false };
         if self.json { Face::json(run, style) } else { Face::human(invocation.screen, style, run) }
     }
 
-    /// Finds out before an hour of work, not after it, that the last message has no place.
+    /// Checks before an hour of work, and not after it, that the last message can be written.
     pub(crate) fn check(&self) -> Result<(), Report> {
         let Some(file) = &self.output_last_message else { return Ok(()) };
         match OpenOptions::new().create(true).append(true).open(file) {
@@ -55,7 +56,7 @@ impl WatchFlags {
         }
     }
 
-    /// Shows a run to its end.
+    /// Shows a run until it ends.
     pub(crate) async fn follow(
         &self,
         invocation: &Invocation,
@@ -65,7 +66,7 @@ impl WatchFlags {
         self.follow_warned(invocation, handle, running, &[]).await
     }
 
-    /// The same, with what was odd about its start.
+    /// Shows a run until it ends, after the warnings about its start.
     pub(crate) async fn follow_warned(
         &self,
         invocation: &Invocation,
@@ -77,7 +78,7 @@ impl WatchFlags {
         self.show(&mut face, invocation, handle, running, warnings).await
     }
 
-    /// The same, looked at in a given way.
+    /// Shows a run until it ends on the given display.
     pub(crate) async fn follow_as(
         &self,
         face: &mut Face,
@@ -104,7 +105,7 @@ impl WatchFlags {
         let inline = self.inline(face, invocation, handle, family.clone());
         face.record(&mut out, &[], &running.first);
         if let Face::Json(_) = face {
-            // A person has read them before.
+            // A person has already seen them.
             face.write(&mut out, &warning_lines(warnings, begun.started, &run));
         }
         face.see(begun);
@@ -115,9 +116,11 @@ impl WatchFlags {
         let state = match drive(running, feed, Viewer { face, out: &mut out, inline }, on_hangup).await? {
             FollowEnd::Over(state) => state,
             FollowEnd::Left => {
-                // A command in a text is begun anew by whoever resumes the run.
+                // The process that resumes the run starts these commands again.
                 windlass_runtime::plan::give_up();
-                note(&format!("run {run} goes on without an owner: `windlass resume {run}`"));
+                note(&format!(
+                    "the agent of run {run} keeps working: `windlass resume {run}` continues the run"
+                ));
                 return Ok(Exit::Interrupted);
             }
         };
@@ -130,12 +133,13 @@ impl WatchFlags {
         }
         let exit = exit_of(&state);
         let kept = self.keep_last_message(&state);
-        let ended =
-            out.end(exit).map_err(|report| report.hint(format!("the run is over: `windlass show {run}`")));
+        let ended = out
+            .end(exit)
+            .map_err(|report| report.hint(format!("the run has ended: `windlass show {run}` shows how")));
         kept.and(ended)
     }
 
-    /// What happens in the run from here on, where anybody looks.
+    /// Subscribes to the updates from here on, if there is a display.
     fn feed(&self, face: &Face, handle: &Handle, family: &Family) -> Result<Option<Subscription>, Report> {
         if matches!(face, Face::Quiet) {
             return Ok(None);
@@ -145,7 +149,7 @@ impl WatchFlags {
         Ok(Some(handle.subscribe(scope, start, AgentWords::Included)?))
     }
 
-    /// A person who can type the answers to what the run asks.
+    /// Returns the prompt for a person at the terminal, if there is one.
     fn inline(
         &self,
         face: &mut Face,
@@ -169,7 +173,7 @@ impl WatchFlags {
     }
 }
 
-/// What was odd about a start, as lines of JSON.
+/// Formats the warnings about a start as JSON.
 fn warning_lines(warnings: &[String], at: Moment, run: &RunId) -> Vec<String> {
     warnings.iter().map(|text| envelope("warning", at, Some(run), json!({"text": text}))).collect()
 }
@@ -178,7 +182,7 @@ fn more(run: &RunId) -> String {
     format!("  more: windlass show {run}, windlass logs {run}")
 }
 
-/// The summary of a run that is over; nothing of one that is not.
+/// Returns the summary of a run that ended, or nothing.
 pub(crate) fn ending_lines(
     invocation: &Invocation,
     handle: &Handle,
@@ -186,7 +190,7 @@ pub(crate) fn ending_lines(
     elapsed_ms: u64,
 ) -> Vec<String> {
     let Some(outcome) = state.outcome() else { return Vec::new() };
-    // A repository that cannot be read changes nothing about how the run ended.
+    // A repository that cannot be read does not change how the run ended.
     let changes = handle.changes(&state.run).unwrap_or_default();
     let is_one = state.spec.only_session().is_some();
     let ending = RunEnding {
@@ -200,7 +204,7 @@ pub(crate) fn ending_lines(
         usage: &state.spent.usage,
         changes: match &changes {
             Some(changes) => Changes::These(changes),
-            // Only a session looks where the repository stands when it begins.
+            // Only a session records the state of the repository when it starts.
             None if !is_one && state.spent.turns == 0 => Changes::NotLookedAt,
             None if handle.is_in_repository(&state.run) => Changes::NotLookedAt,
             None => Changes::NoRepository,
@@ -209,12 +213,11 @@ pub(crate) fn ending_lines(
     summary(invocation.screen, &ending)
 }
 
-/// An owner that stops before its run is over has not done what it was asked.
+/// Returns the exit code of a run. If the owner stopped before the run ended, that is an error.
 fn exit_of(state: &RunState) -> Exit {
     state.outcome().map_or(Exit::Unexpected, Exit::of_outcome)
 }
 
 fn unwritable(file: &Path, error: &std::io::Error) -> Report {
-    Report::new(Exit::Output, format!("the last message cannot be written to {}", file.display()))
-        .caused_by(error)
+    Report::new(Exit::Output, format!("cannot write the last message to {}", file.display())).caused_by(error)
 }

@@ -1,4 +1,4 @@
-//! `windlass workflow`: which workflows there are, what one says, what is wrong with it.
+//! `windlass workflow`: lists, shows, checks, draws and creates workflows.
 
 mod begin;
 mod draw;
@@ -23,19 +23,19 @@ const EXAMPLES: &str = "\
 Examples:
   windlass workflow list --plugin ./e2e
   windlass workflow show e2e --plugin ./e2e
-  windlass workflow check                        everything that is found
-  windlass workflow check ./e2e/workflow.json    one file
-  windlass workflow new release                  a commented document to begin with
-  windlass workflow eject loop                   a copy in .windlass to change
+  windlass workflow check                        check all workflows
+  windlass workflow check ./e2e/workflow.json    check one file
+  windlass workflow new release                  create a commented document
+  windlass workflow eject loop                   copy it to .windlass, to change it
   windlass workflow graph release --format svg > release.svg
   windlass workflow schema > workflow.schema.json";
 
 const EJECT: &str = "\
 Examples:
-  windlass workflow eject tasks                  to .windlass/workflows/tasks.yaml
-  windlass workflow eject loop --user            for all projects";
+  windlass workflow eject tasks                  copy it to .windlass/workflows/tasks.yaml
+  windlass workflow eject loop --user            copy it for all projects";
 
-/// List, show, check, draw and begin workflows
+/// List, show, check, draw and create workflows
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -45,88 +45,88 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum WorkflowCommand {
-    /// The workflows of the loaded plugins, the project, the user, and the built-in ones
+    /// List the workflows of the plugins, of the project, your own, and the built-in ones
     List {
         #[command(flatten)]
         of: Of,
     },
-    /// What a workflow says
+    /// Show a workflow and its document
     Show {
-        /// The workflow
+        /// Name of the workflow
         #[arg(value_name = "NAME")]
         name: String,
 
         #[command(flatten)]
         of: Of,
     },
-    /// What is wrong with workflows, before any run
+    /// Check workflows and report all errors
     Check {
-        /// A workflow or a file; without it, everything that is found
+        /// Workflow or file to check [default: all workflows]
         #[arg(value_name = "NAME|FILE")]
         name: Option<String>,
 
         #[command(flatten)]
         of: Of,
     },
-    /// A workflow as a picture
+    /// Draw a workflow
     Graph {
-        /// The workflow
+        /// Name of the workflow
         #[arg(value_name = "NAME")]
         name: String,
 
-        /// How it is drawn
+        /// Language of the drawing
         #[arg(long, value_enum, default_value = "mermaid")]
         format: DrawFormat,
 
         #[command(flatten)]
         of: Of,
     },
-    /// Write a commented document to begin with
+    /// Create a commented workflow document; never overwrites a file
     New {
-        /// What it is called
+        /// Name of the new workflow
         #[arg(value_name = "NAME")]
         name: String,
 
-        /// For all projects: beside the user's own workflows
+        /// Write it for all projects, beside your own workflows [default: into this project]
         #[arg(long)]
         user: bool,
 
-        /// Print JSON, one object a line
+        /// Print JSON, one object per line
         #[arg(long)]
         json: bool,
     },
-    /// Copy one of Windlass's own into .windlass, to change it
+    /// Copy a built-in workflow into .windlass, to change it
     #[command(after_help = EJECT)]
     Eject {
-        /// The built-in workflow
+        /// Name of the built-in workflow
         #[arg(value_name = "NAME")]
         name: String,
 
-        /// For all projects: beside the user's own workflows
+        /// Write it for all projects, beside your own workflows [default: into this project]
         #[arg(long)]
         user: bool,
 
-        /// Print JSON, one object a line
+        /// Print JSON, one object per line
         #[arg(long)]
         json: bool,
     },
-    /// The JSON Schema of documents, for editors
+    /// Print the JSON Schema of workflow documents, for editors
     Schema,
 }
 
-/// What is looked at, and how it is shown.
+/// The flags that most subcommands share.
 #[derive(Debug, clap::Args)]
 struct Of {
-    /// Load the plugin in DIR, too (may be repeated)
+    /// Also load the plugin in DIR (may be repeated)
     #[arg(long = "plugin", value_name = "DIR")]
     plugins: Vec<PathBuf>,
 
-    /// Print JSON, one object a line
+    /// Print JSON, one object per line
     #[arg(long)]
     json: bool,
 }
 
-/// Does it.
+/// Runs `windlass workflow`.
 pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
     let invocation = Invocation::look()?;
     match args.what {
@@ -189,14 +189,14 @@ fn show(invocation: &Invocation, name: &str, of: &Of) -> Result<Exit, Report> {
     print(&describe(entry))
 }
 
-/// The one of this name; else its mistakes, or which there are.
+/// Finds a workflow by name. Otherwise reports its errors, or that it does not exist.
 fn find<'a>(found: &'a Catalog, name: &str) -> Result<&'a WorkflowEntry, Report> {
     if let Some(entry) = found.named(name)? {
         return Ok(entry);
     }
     let mistakes: Vec<String> = found.diagnostics(name).iter().map(on_screen).collect();
     if !mistakes.is_empty() {
-        let text = format!("workflow `{name}` has mistakes\n\n{}", mistakes.join("\n\n"));
+        let text = format!("workflow `{name}` has errors\n\n{}", mistakes.join("\n\n"));
         return Err(Report::new(Exit::Configuration, text));
     }
     Err(found.missing(name, &found.problems).into())
@@ -228,7 +228,7 @@ fn describe(entry: &WorkflowEntry) -> Vec<String> {
     lines
 }
 
-/// The file as it is; one that grew too large since it was read is not shown.
+/// Reads the file. Returns nothing if it has grown too large since the catalog read it.
 fn text_of(path: &std::path::Path) -> String {
     let is_small = std::fs::metadata(path).is_ok_and(|meta| meta.len() <= FILE_MAX);
     if !is_small {

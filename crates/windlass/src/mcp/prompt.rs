@@ -1,25 +1,25 @@
-//! The permission prompt: passes what it is asked to the run, and the run's answer back.
+//! The permission prompt: passes a request to the run, and the run's answer back.
 //!
-//! It knows no agent's words. The dialect that installs it names the hook event to use, reads the arguments and
-//! writes the answer, and says beforehand what a refusal looks like, for when the run does not answer.
+//! It knows nothing about a particular agent CLI. The dialect that installs it names the hook event, reads the
+//! arguments and writes the answer. It also supplies the refusal that is used if the run does not answer.
 
 use serde_json::{Map, Value, json};
 use windlass_pawl::hook;
 
-/// The tool's name; agents know it as `mcp__windlass__approve`.
+/// The name of the tool; agents see it as `mcp__windlass__approve`.
 pub(super) const NAME: &str = "approve";
 pub(super) const ABOUT: &str = "Answers permission prompts that no rule decided.";
 
-/// How permission prompts reach the run.
+/// The way in which permission prompts reach the run.
 #[derive(Debug, Clone)]
 pub(crate) struct PermissionPrompt {
     /// The hook event to use.
     pub(crate) event: String,
-    /// The answer when the run gives none.
+    /// The answer if the run gives none.
     pub(crate) refusal: String,
 }
 
-/// The arguments that the tool takes: whatever the agent CLI sends.
+/// Returns the schema of the tool's arguments, which accepts whatever the agent CLI sends.
 pub(super) fn schema() -> Map<String, Value> {
     match json!({"type": "object", "additionalProperties": true}) {
         Value::Object(map) => map,
@@ -28,12 +28,12 @@ pub(super) fn schema() -> Map<String, Value> {
 }
 
 impl PermissionPrompt {
-    /// Returns the run's answer. It waits as long as a person thinks.
+    /// Returns the run's answer. Waits without a limit, because a person may have to decide.
     pub(super) async fn answer(&self, arguments: Option<Map<String, Value>>) -> String {
         let payload = Value::Object(arguments.unwrap_or_default()).to_string();
         let (say, said) = tokio::sync::oneshot::channel();
         let event = self.event.clone();
-        // A thread of its own: the server must not wait for it when the agent has gone.
+        // A thread of its own, so that the server need not wait for it after the agent is gone.
         std::thread::spawn(move || say.send(hook::ask(&event, payload.as_bytes())));
         match said.await.ok().flatten() {
             Some(reply) if !reply.stdout.is_empty() => reply.stdout,

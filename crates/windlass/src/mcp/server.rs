@@ -1,4 +1,4 @@
-//! The protocol: lists the tool and calls it.
+//! The MCP protocol: lists the tool and calls it.
 
 use std::error::Error;
 
@@ -21,7 +21,7 @@ struct McpServer {
 pub(crate) async fn serve(prompt: Option<PermissionPrompt>) -> Result<(), Box<dyn Error + Send + Sync>> {
     let service = match (McpServer { prompt }).serve(rmcp::transport::stdio()).await {
         Ok(service) => service,
-        // An agent that ends before it says hello is no failure of ours.
+        // An agent that exits before the handshake is not our error.
         Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
         Err(error) => return Err(error.into()),
     };

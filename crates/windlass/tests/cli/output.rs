@@ -269,7 +269,7 @@ fn what_was_uncommitted_before_is_not_said_to_be_changed() {
     let shown = text(&output.stdout);
     let (_, changes) = shown.split_once("changed since it began").unwrap();
     let names =
-        ["new (new, not", "touched (new, not", "mine (was uncommitted when it began, and is changed again)"];
+        ["new (new, not", "touched (new, not", "mine (uncommitted when the run started, and changed again)"];
     assert!(names.iter().all(|name| changes.contains(name)), "{shown}");
     assert!(["README", "left", "li[s]ted"].iter().all(|name| !changes.contains(name)), "{shown}");
 }

@@ -32,7 +32,7 @@ fn one_interrupt_cancels_cleanly() {
         send(&child, signal);
         let output = child.wait_with_output().unwrap();
         assert_clean(&stage, &run, &output);
-        assert!(text(&output.stdout).contains("cancelled: somebody cancelled it"), "{}", story(&output));
+        assert!(text(&output.stdout).contains("cancelled: by the user"), "{}", story(&output));
     }
 }
 

@@ -151,7 +151,7 @@ fn an_interrupt_at_a_question_cancels_the_run() {
     let terminal = Terminal::open(&stage, "windlass loop x --driver sim");
     terminal.shows("  >");
     terminal.types(&["C-c"]);
-    terminal.shows("cancelled: somebody cancelled it");
+    terminal.shows("cancelled: by the user");
 }
 
 #[test]

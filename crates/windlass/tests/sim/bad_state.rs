@@ -79,8 +79,7 @@ fn a_log_of_another_version_is_named_as_such_and_left_as_it_is() {
             bytes[*at..*at + 7].copy_from_slice(&stamp(version.as_bytes()[0]));
         }
         fs::write(&db, &bytes).unwrap();
-        let said =
-            format!("the log of run {run} is of version {version}, and this windlass reads versions 3 to 4");
+        let said = format!("the log of run {run} has version {version}; this windlass reads versions 3 to 4");
         let words = [said.as_str(), "`windlass ps` still lists it", "with the windlass that recorded it"];
         for arguments in [
             &["show", run][..],

@@ -188,7 +188,7 @@ fn an_agent_that_is_asked_nothing_is_a_mistake() {
     place.sealed.write("repo/.claude/agents/a.md", "---\ndescription: d\n---\nYou look.");
     let ran = place.go(&["run", "--agent", "a", "  "]);
     assert_eq!(ran.code, 2);
-    assert!(ran.stderr.contains("error: agent `a` is asked nothing"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("error: agent `a` needs a task"), "{}", ran.stderr);
     assert_eq!(place.go(&["run", "--agent", "a"]).code, 2);
 }
 
@@ -656,7 +656,7 @@ fn a_refusal_names_the_file_whose_limit_it_is() {
             ".claude/commands/a.md",
             "---\nallowed-tools: Bash(ls:*)\n---\nX",
             ["--command", "a"],
-            "may use Bash only as Bash(ls:*); `git log` is none of these",
+            "may use Bash only as Bash(ls:*); `git log` matches none of these",
         ),
         (
             ".opencode/command/a.md",

@@ -180,7 +180,11 @@ fn lines_without_an_end_take_little_memory() {
     let much = |mb: u32| format!("head -c {mb}000000 /dev/zero | tr '\\0' x");
     for (what, script, told) in [
         ("a line of 50 MB", say(&much(50)), &["left out 500000"][..]),
-        ("100 MB without a newline", much(100), &["left out 100000001 bytes: a line may have 8 MB"]),
+        (
+            "100 MB without a newline",
+            much(100),
+            &["left out 100000001 bytes: a line may be at most 8 MB long"],
+        ),
         ("lines of 7 MB", (0..10).map(|_| say(&much(7))).collect::<Vec<_>>().join("\n"), &[]),
         ("escapes", say("yes '\\n' | head -n 3000000 | tr -d '\\n'"), &[]),
     ] {

@@ -103,7 +103,7 @@ fn a_loop_goes_on_until_its_condition_holds_and_is_told_what_was_wrong() {
     let told = asked(&place, "fix");
     assert_eq!(told.len(), 3);
     assert_eq!(told[0], "Round 1. ");
-    assert!(told[1].starts_with("Round 2. `gate`: `gate` found red: three"), "{}", told[1]);
+    assert!(told[1].starts_with("Round 2. `gate`: checks failed: three"), "{}", told[1]);
 }
 
 #[test]
@@ -264,7 +264,7 @@ fn an_ask_that_nobody_answers_in_time_takes_its_default_and_says_so() {
     let place = place(json!({}), &[with, without]);
     let ran = place.go(&["run", "--workflow", "with", "--json", "--on-question", "wait"]);
     ran.assert_ended(0, "completed", "all_done", 0);
-    let told = "nobody answered within 1s: the default `no` was used";
+    let told = "no one answered within 1s: used the default `no`";
     for way in [&["logs", ran.run()][..], &["show", ran.run(), "--explain", "q"]] {
         let shown = place.go(way).stdout;
         assert!(shown.contains(told), "{way:?}: {shown}");
@@ -310,7 +310,7 @@ fn no_block_no_run_and_no_task_is_tried_again_for_a_template_without_a_value() {
     assert_eq!(ran.all("round.started").len(), 1, "{ran}");
     let detail = ran.finished()["detail"].as_str().unwrap().to_owned();
     assert!(
-        detail.starts_with("failed, and no other try can help: 1 (`task.steps` is undefined"),
+        detail.starts_with("tasks failed, and another try cannot help: 1 (`task.steps` is undefined"),
         "{detail}"
     );
 }
@@ -440,7 +440,7 @@ fn a_paused_run_takes_no_default_and_says_what_it_holds_back() {
     assert_eq!(place.go(&["send", &run, "--event", "go"]).code, 0);
     going.wait_for("node.held");
     let shown = place.go(&["show", &run, "--explain", "q"]).stdout;
-    assert!(shown.contains("node q (ask): held\n  it was not reached: the run is paused"), "{shown}");
+    assert!(shown.contains("node q (ask): held\n  not reached: the run is paused"), "{shown}");
     let listed = place.go(&["ps"]).stdout;
     assert!(listed.contains(" paused ") && !listed.contains("(paused)"), "{listed}");
     assert_eq!(place.go(&["resume", &run]).code, 0);
@@ -503,7 +503,7 @@ fn a_run_that_another_process_resumed_ends_with_the_one_that_started_it() {
     inside.end().assert_ended(130, "cancelled", "outer_run", 0);
     outside.end().assert_ended(130, "cancelled", "user", 0);
     let shown = place.go(&["show", &child]).stdout;
-    assert!(shown.contains(&format!("the run that started it ended it: run {run} was cancelled")), "{shown}");
+    assert!(shown.contains(&format!("its parent run ended it: run {run} was cancelled")), "{shown}");
 }
 
 #[test]
@@ -594,12 +594,15 @@ fn a_node_in_a_loop_is_explained_by_its_own_round() {
             assert!(shown.stdout.contains(word), "`{word}` is missing: {shown}");
         }
     };
-    says("work@2", &["node work@2 (shell): done", "in the loop `again`, in round 2, which began 3 rounds"]);
-    says("only2", &["node only2 (shell): done", "it ran once, as `only2@2`, and was left out the last time"]);
-    says("only2@2", &["node only2@2 (shell): done", "it began because `work` before it was over"]);
-    says("only2@3", &["node only2@3 (shell): skipped", "its `when` did not hold: iteration == 2"]);
-    says("th", &["in `then` of `cond`, whose condition held: iteration == 1", "last in round 1"]);
-    says("never", &["the condition of `e` did not hold: false"]);
+    says(
+        "work@2",
+        &["node work@2 (shell): done", "in the loop `again`, in iteration 2, which started 3 iterations"],
+    );
+    says("only2", &["node only2 (shell): done", "ran once, as `only2@2`, but was skipped the last time"]);
+    says("only2@2", &["node only2@2 (shell): done", "ran because `work` completed"]);
+    says("only2@3", &["node only2@3 (shell): skipped", "its `when` was false: iteration == 2"]);
+    says("th", &["in `then` of `cond`, whose condition was true: iteration == 1", "last in iteration 1"]);
+    says("never", &["the condition of `e` was false: false"]);
     assert!(!explain("never").stdout.contains("`else`"));
     let shown = place.go(&["show", ran.run()]);
     let row = shown.stdout.lines().find(|line| line.contains("only2 (shell)")).unwrap();

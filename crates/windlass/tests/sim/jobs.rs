@@ -360,7 +360,7 @@ fn a_run_that_is_cancelled_puts_its_tasks_back_and_keeps_what_holds_work() {
         told.iter().find(|data| data["task"] == task).unwrap()["why"].as_str().unwrap().to_owned()
     };
     assert!(why("1").contains(&kept), "{ran}");
-    assert_eq!(why("2"), "the work on it was ended before it was done");
+    assert_eq!(why("2"), "the work on it ended before it was done");
     assert_eq!(place.sealed.git(["log", "-1", "--format=%s", &kept]), "half");
     assert_eq!(worktrees(&place), 1, "the other held nothing");
 }
@@ -380,7 +380,7 @@ fn a_copy_of_the_file_that_an_agent_commits_does_not_replace_it() {
     );
     let ran = run_document(&place);
     ran.assert_ended(0, "completed", "all_done", 2);
-    assert!(place.prompts()[1].contains("changes the file of the tasks"), "{}", place.prompts()[1]);
+    assert!(place.prompts()[1].contains("changes the task file"), "{}", place.prompts()[1]);
     assert_eq!(landed(&place), ["plan", "a"]);
     assert_eq!(in_file(&place), ["1 passing", "2 pending"]);
 }

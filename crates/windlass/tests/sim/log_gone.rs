@@ -89,7 +89,7 @@ fn an_owner_whose_log_is_gone_ends_its_agent_and_says_so() {
         harm(&place, what);
         let ran = going.end();
         assert_eq!(ran.code, 3, "{what}: {ran}");
-        let words = ["the log of run", "while the run was under way", "ended its agents", "hint: "];
+        let words = ["the log of run", "during the run", "ended its agents", "hint: "];
         assert!(words.iter().all(|word| ran.stderr.contains(word)), "{what}: {ran}");
         place.assert_nothing_is_left();
         if what == "wal deleted" {

@@ -237,7 +237,7 @@ fn a_run_of_another_version_is_named_and_passed_over_and_can_be_cancelled() {
     assert!(shown.stdout.contains("of another version"), "{shown}");
     assert!(shown.stderr.contains(&format!("`{} resume {run}`", binary.display())), "{shown}");
     let resume = format!("`{} resume {run}`", binary.display());
-    place.go(&["resume", &run]).assert_refused(3, &["of version 2", &resume]);
+    place.go(&["resume", &run]).assert_refused(3, &["has version 2", &resume]);
 
     fs::write(place.repo().join("go"), "x").unwrap();
     let resumed = place.go(&["resume", "--json"]);
@@ -265,7 +265,7 @@ fn the_agent_of_a_run_of_another_version_is_ended_with_it() {
     place.assert_nothing_is_left();
     assert_eq!(place.ps()[0]["data"]["status"], "cancelled");
     place.go(&["cancel", &run]).assert_refused(2, &["already over"]);
-    place.go(&["resume", &run]).assert_refused(3, &["of version 2"]);
+    place.go(&["resume", &run]).assert_refused(3, &["has version 2"]);
 }
 
 #[test]
@@ -332,7 +332,7 @@ fn a_log_that_lost_its_newest_part_is_not_gone_on_with_as_if_nothing_had_happene
     }
     let resumed = place.go(&["resume", &run]);
     assert_eq!(resumed.code, 3, "{resumed}");
-    assert!(resumed.stderr.contains("is older than its work"), "{resumed}");
+    assert!(resumed.stderr.contains("lost its newest records"), "{resumed}");
     assert_eq!(place.file("paid"), "paid\n", "and nothing was done twice");
     assert_eq!(place.go(&["cancel", &run]).code, 0);
 }

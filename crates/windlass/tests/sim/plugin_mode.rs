@@ -402,7 +402,7 @@ fn a_red_check_is_named_when_the_turns_are_spent() {
     let ralph = Ralph::playing(json!([promised()]));
     let ran = ralph.place.go(&[&ralph.arguments("it")[..], &["--check", "lint=false"]].concat());
     ran.assert_ended(9, "exhausted", "max_iterations", 4);
-    assert!(ran.finished()["detail"].as_str().unwrap().contains("checks still fail: lint"), "{ran}");
+    assert!(ran.finished()["detail"].as_str().unwrap().contains("checks still failing: lint"), "{ran}");
 }
 
 #[test]

@@ -143,7 +143,7 @@ fn a_task_that_fails_is_tried_three_times_and_told_why_and_the_others_go_on() {
     ran.assert_ended(4, "failed", "tasks_failed", 4);
     assert_eq!(begun(&ran), ["1", "1", "1", "2"]);
     assert_eq!(ended(&ran), ["1 failing", "1 failing", "1 failing", "2 passing"]);
-    assert_eq!(detail(&ran), "failed after 3 tries: 1");
+    assert_eq!(detail(&ran), "tasks failed after 3 tries: 1");
     let prompts = place.prompts();
     assert!(!prompts[0].contains("The last try failed"), "{}", prompts[0]);
     assert!(
@@ -543,7 +543,10 @@ fn rounds_are_limited_by_a_flag_and_the_end_says_how_to_go_on() {
     let place = place(tasks(3), json!([]));
     let ran = run(&place, &["--max-iterations", "2"]);
     ran.assert_ended(9, "exhausted", "max_iterations", 2);
-    assert!(detail(&ran).contains("its 2 rounds") && detail(&ran).contains("run again to go on"), "{ran}");
+    assert!(
+        detail(&ran).contains("used all 2 iterations") && detail(&ran).contains("run again to continue"),
+        "{ran}"
+    );
     assert!(!ran.stderr.contains("changes nothing"), "{ran}");
     run(&place, &["--max-iterations", "2"]).assert_ended(0, "completed", "all_done", 1);
 }

@@ -72,7 +72,7 @@ fn a_list_is_begun_filled_worked_off_and_done() {
 fn init_never_writes_over_a_file() {
     let place = with(json!([task("1", "pending", &[])]));
     let before = file(&place);
-    tasks(&place, &["init"]).assert_refused(CONFIGURATION, &["tasks.json is there already"]);
+    tasks(&place, &["init"]).assert_refused(CONFIGURATION, &["tasks.json already exists"]);
     assert_eq!(file(&place), before);
     fine(&place, &["init", "--file", "other.json"]);
     assert!(place.repo().join("other.json").exists());
@@ -349,7 +349,7 @@ fn a_feature_list_is_migrated_beside_itself() {
         "status": "passing", "metadata": {"steps": ["a"], "category": "functional"}}]);
     assert_eq!((&kept["tasks"], &kept["metadata"]["source"]), (&expected, &json!("migrated")));
     let again = tasks(&place, &["migrate", "research/feature-list.json"]);
-    again.assert_refused(CONFIGURATION, &["research/tasks.json is there already"]);
+    again.assert_refused(CONFIGURATION, &["research/tasks.json already exists"]);
     fine(&place, &["migrate", "research/feature-list.json", "--out", "tasks.json"]);
     assert_eq!(fine(&place, &["check"]).stdout, "tasks.json: ok, 1 task\n");
     let ran = tasks(&place, &["migrate", "tasks.json", "--out", "x.json"]);

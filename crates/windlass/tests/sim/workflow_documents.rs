@@ -202,7 +202,7 @@ fn a_built_in_workflow_is_copied_out_once_and_the_copy_is_run() {
 
     let unknown = place.go(&["workflow", "eject", "../loop"]);
     assert_eq!(unknown.code, CONFIGURATION);
-    assert!(unknown.stderr.contains("is no built-in workflow"), "{unknown}");
+    assert!(unknown.stderr.contains("is not a built-in workflow"), "{unknown}");
     assert!(unknown.stderr.contains("there are: loop, tasks"), "{unknown}");
 }
 
@@ -308,7 +308,7 @@ fn two_of_one_name_are_said_and_neighbours_do_not_matter() {
     place.sealed.write("repo/.windlass/workflows/j.json", r#"{"name": "j"}"#);
     let ran = place.go(&["workflow", "check", "same"]);
     assert_eq!(ran.code, 0, "{ran}");
-    assert!(ran.stderr.contains("another workflow is named `same`, and that one is run"), "{ran}");
+    assert!(ran.stderr.contains("another workflow is named `same`, and Windlass runs that one"), "{ran}");
     assert_eq!(place.go(&["workflow", "check", "fine"]).stderr, "");
     let missing = place.go(&["run", "--workflow", "nosuch", "x"]);
     assert!(missing.stderr.contains("no workflow `nosuch`"), "{missing}");

@@ -1,4 +1,4 @@
-//! What the blocks around a node did: which way, how many rounds, which branch.
+//! The progress of the blocks around a node: the chosen branch or the number of iterations.
 
 use super::{BlockProgress, EnclosingBlock, actives, far};
 use crate::graph::walk::NodeBlock;
@@ -6,16 +6,14 @@ use crate::graph::workflow::{CriteriaLoopNode, IfNode, LoopNode, Node, NodeKind,
 use crate::id::NodeId;
 use crate::run::{Activity, FinalStatus, IfState, NodeCause, NodeHistory, RoundsState, RunState};
 
-/// Whether the node was come to.
+/// The answer to the question of whether the run reached a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reached {
-    /// It was: the blocks around it had led there.
     Yes,
-    /// It was not.
     No,
 }
 
-/// What a block around a node did.
+/// Returns the progress of a block around a node.
 pub(super) fn around_by(
     state: &RunState,
     step: &Node,
@@ -26,7 +24,7 @@ pub(super) fn around_by(
     let block = match &step.kind {
         NodeKind::If(IfNode { condition, .. }) => {
             let then = inside.field == "then";
-            // In a later round it may have gone the other way.
+            // In a later iteration it may have chosen the other branch.
             let held = if reached == Reached::Yes { Some(then) } else { taken(state, step) };
             BlockProgress::If { condition: condition.0.trim().to_owned(), held, then }
         }
@@ -51,7 +49,7 @@ pub(super) fn around_by(
     Some(EnclosingBlock { node: step.id.clone(), far: far(state, &step.id), outcome, block })
 }
 
-/// Which way an `if` took, the last time; nothing where nobody can tell.
+/// Returns whether an `if` last chose `then`. `None` if the state does not show it.
 pub(super) fn taken(state: &RunState, node: &Node) -> Option<bool> {
     let NodeKind::If(IfNode { then, otherwise, .. }) = &node.kind else { return None };
     let activity =
@@ -70,14 +68,15 @@ pub(super) fn taken(state: &RunState, node: &Node) -> Option<bool> {
     match (has_begun(state, node, seen, then), has_begun(state, node, seen, otherwise)) {
         (true, _) => Some(true),
         (_, true) => Some(false),
-        // A condition without a value fails the node, and no way is taken.
+        // A condition that cannot be evaluated fails the node, and no branch is chosen.
         _ if seen.outcome.as_ref().is_none_or(|outcome| outcome.status != FinalStatus::Completed) => None,
         _ if then.is_empty() != otherwise.is_empty() => Some(then.is_empty()),
         _ => None,
     }
 }
 
-/// Whether a way of an `if` was begun in the round and try in which the node itself last was.
+/// Decides whether a branch of an `if` started in the last iteration and attempt of the `if`
+/// itself.
 fn has_begun(state: &RunState, outer: &Node, seen: &NodeHistory, body: &[Node]) -> bool {
     let Some(first) = body.first() else { return false };
     let Some(inner) = state.bookkeeping.nodes.get(&first.id) else { return false };
@@ -89,7 +88,7 @@ fn has_begun(state: &RunState, outer: &Node, seen: &NodeHistory, body: &[Node]) 
     inner.began >= seen.began && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('~'))
 }
 
-/// What a loop counted: while it is under way, or what it gave.
+/// Returns a count of a loop: from its state while it is in progress, and then from its output.
 fn counted(state: &RunState, node: &Node, what: &str) -> u32 {
     let activity =
         actives(state).into_iter().filter(|active| active.step == node.id).map(|active| &active.activity);
@@ -106,7 +105,8 @@ fn counted(state: &RunState, node: &Node, what: &str) -> u32 {
     now.next_back().or_else(given).unwrap_or(0)
 }
 
-/// The rounds of the loops around a node, the outermost first, by its name: `fix@2~1@3`.
+/// Returns the iterations of the loops around a node instance, outermost first: 2 and 3 for
+/// `fix@2~1@3`.
 pub(super) fn rounds_in(instance: &str) -> Vec<u32> {
     let marks = instance.split('@').skip(1);
     marks.filter_map(|mark| mark.split('~').next()?.parse().ok()).collect()

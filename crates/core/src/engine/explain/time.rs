@@ -1,6 +1,6 @@
-//! One of the times of a node: a round and a try, by its name in them.
+//! Explains one instance of a node: one iteration and attempt.
 //!
-//! The state keeps the last time alone, so this is read from the log.
+//! The state keeps only the last instance, so this reads the log.
 
 use super::{ExplainedCause, Explanation, NodeProgress, SequencePosition, around, far, way};
 use crate::engine::fold;
@@ -9,13 +9,13 @@ use crate::id::NodeId;
 use crate::run::{News, NodeCause, NodeHistory, Outcome, RunState, Spent};
 use crate::time::Moment;
 
-/// How a time began.
+/// The start of an instance.
 enum HowItStarted {
     Started,
     Skipped,
 }
 
-/// How a time went.
+/// The end of an instance.
 struct Finish {
     at: Moment,
     outcome: Outcome,
@@ -23,7 +23,7 @@ struct Finish {
     took_ms: u64,
 }
 
-/// Why a node ran or did not in one of its times; nothing where there was none of this name.
+/// Explains one instance of a node. Returns `None` if there was no such instance.
 pub fn explain_time(state: &RunState, records: &[Record], instance: &NodeId) -> Option<Explanation> {
     let (place, begun) = records.iter().enumerate().find_map(|(place, record)| {
         let begun = record.news.iter().find_map(|news| begins(news, instance))?;
@@ -62,7 +62,7 @@ pub fn explain_time(state: &RunState, records: &[Record], instance: &NodeId) -> 
     Some(Explanation { node, kind, far, why: ExplainedCause::Reached(cause), around, seen: Some(seen) })
 }
 
-/// The names of all times in which a node began, in their order.
+/// Returns all instances of a node, in the order in which they started.
 pub fn times_of(records: &[Record], node: &NodeId) -> Vec<NodeId> {
     let started = records.iter().flat_map(|record| &record.news).filter_map(|news| match news {
         News::NodeStarted { node: name, .. } if name.in_workflow() == *node => Some(name.clone()),
@@ -88,8 +88,8 @@ fn finish(record: &Record, instance: &NodeId) -> Option<Finish> {
     })
 }
 
-/// Why it began, as the run knew it then. Where it was over and begun anew within one record, that is
-/// told by its place.
+/// Returns the cause of the start, as the run knew it then. If the node ended and started again
+/// within one record, the cause follows from its position.
 fn cause(
     state: &RunState,
     records: &[Record],

@@ -1,11 +1,11 @@
-//! What kept a node from being reached.
+//! The cause that kept a node from being reached.
 
 use super::around::taken;
 use super::{NodeProgress, SequencePosition, Unreached, UnreachedCause, far, is_under_way};
 use crate::graph::workflow::{IfNode, Node, NodeKind, OnFailure};
 use crate::run::{FinalStatus, Lifecycle, NodeCause, NodeHistory, RunState};
 
-/// Why the first on the way to a node that was not reached was not.
+/// Explains the first node on the path that was not reached.
 pub(super) fn unreached(state: &RunState, way: &[SequencePosition<'_>]) -> Unreached {
     let mut around: Option<&Node> = None;
     for (place, spot) in way.iter().enumerate() {
@@ -54,7 +54,7 @@ fn because(state: &RunState, around: Option<&Node>, spot: &SequencePosition<'_>)
     }
 }
 
-/// Nothing came after this one.
+/// Explains a node that did not start although the previous one did.
 fn after(state: &RunState, around: Option<&Node>, step: &Node, seen: &NodeHistory) -> UnreachedCause {
     if is_under_way(state, step) {
         return UnreachedCause::Later { node: step.id.clone() };
@@ -67,7 +67,7 @@ fn after(state: &RunState, around: Option<&Node>, step: &Node, seen: &NodeHistor
     }
 }
 
-/// What is around it was over before it came.
+/// Explains a node whose enclosing block or run ended first.
 fn ended(state: &RunState, around: Option<&Node>) -> UnreachedCause {
     let block = around.and_then(|step| {
         let outcome = state.bookkeeping.nodes.get(&step.id)?.outcome.clone()?;

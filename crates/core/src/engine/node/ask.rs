@@ -1,4 +1,4 @@
-//! `ask`: a question to a person.
+//! `ask`: asks a person a question.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,11 +20,10 @@ use crate::time::written;
 /// A question to a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AskNode {
-    /// What is asked.
     pub question: Template,
-    /// The only answers; any text where there are none.
+    /// The only valid answers. Empty means any text.
     pub choices: Vec<String>,
-    /// The answer where nobody is asked.
+    /// The answer if no one can be asked or no one answers in time.
     pub default: Option<String>,
 }
 
@@ -80,7 +79,7 @@ impl NodeRun for AskNode {
         }
     }
 
-    /// Nobody answered in the time given to a question that has a default: that is the answer.
+    /// Takes the default of a question that no one answered in time.
     fn out_of_time(&self, cx: &mut DecisionCx<'_>, site: &mut NodeSite<'_>, (): ()) -> Option<Delivered> {
         let default = self.default.as_deref()?;
         cx.book.asks.retain(|ask| ask.node != *site.instance);
@@ -88,29 +87,29 @@ impl NodeRun for AskNode {
         let waited = own_time(site.node).map_or_else(String::new, |ms| format!(" within {}", written(ms)));
         let outcome = answered(cx, &site.node.id, default);
         Some(Delivered::Over(
-            outcome.because(format!("nobody answered{waited}: the default `{default}` was used")),
+            outcome.because(format!("no one answered{waited}: used the default `{default}`")),
         ))
     }
 }
 
 impl AskNode {
-    /// Nobody may be asked: what holds then.
+    /// Returns the outcome of a question that the policy lets no one answer.
     fn unasked(&self, cx: &mut DecisionCx<'_>, site: &NodeSite<'_>, question: &str) -> Outcome {
         let id = &site.node.id;
-        let asks = format!("`{id}` asks: {question}; nobody may be asked");
+        let asks = format!("`{id}` asks: {question}; no one can be asked");
         match (self.default.as_deref(), cx.spec.policy.on_question) {
             (Some(answer), _) => {
-                answered(cx, id, answer).because(format!("{asks}: the default `{answer}` was taken"))
+                answered(cx, id, answer).because(format!("{asks}: used the default `{answer}`"))
             }
             (None, OnQuestion::Empty) => answered(cx, id, "").because(format!("{asks}: the answer is empty")),
             (None, OnQuestion::Fail | OnQuestion::Wait) => {
-                let way = "run it with `--on-question wait`, fork the run there with that flag, or give the node a `default`";
+                let way = "run with `--on-question wait`, fork the run there with that flag, or give the node a `default`";
                 Outcome::new(FinalStatus::Blocked, EndReason::Question).because(format!("{asks}; {way}"))
             }
         }
     }
 
-    /// A person answered. What is none of the choices is no answer.
+    /// Accepts a person's answer. Returns `None` for a text that is not one of the choices.
     fn answer(&self, cx: &mut DecisionCx<'_>, site: &NodeSite<'_>, reply: &PersonReply) -> Option<Outcome> {
         let place = cx.book.asks.iter().position(|ask| ask.node == *site.instance)?;
         let ask = cx.book.asks.get(place)?;

@@ -1,4 +1,4 @@
-//! `check`: checks that must be green.
+//! `check`: runs checks that must pass.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,10 +14,10 @@ use crate::id::Verb;
 use crate::looping::verdict::{CheckResult, red};
 use crate::run::{Activity, EndReason, FinalStatus, Outcome};
 
-/// Checks that must be green.
+/// Checks that must pass.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckNode {
-    /// Which; all of them where none is named.
+    /// The checks to run. Empty means all of them.
     pub names: Vec<String>,
 }
 
@@ -57,7 +57,7 @@ impl NodeRun for CheckNode {
     fn begin(&self, cx: &mut DecisionCx<'_>, site: &mut NodeSite<'_>) -> NodeOpening {
         let is_unknown = |name: &&String| !cx.spec.checks.iter().any(|check| check.name == **name);
         if let Some(name) = self.names.iter().find(is_unknown) {
-            let why = format!("`{}` wants the check `{name}`, which nobody defines", site.node.id);
+            let why = format!("`{}` needs the check `{name}`, which is not defined", site.node.id);
             return NodeOpening::NotBegun(
                 Outcome::new(FinalStatus::Failed, EndReason::ChecksFailed).because(why),
             );
@@ -92,7 +92,7 @@ impl NodeRun for CheckNode {
 fn finished(cx: &mut DecisionCx<'_>, site: &NodeSite<'_>, results: &[CheckResult]) -> Outcome {
     let id = &site.node.id;
     if results.is_empty() {
-        let why = format!("the checks of `{id}` were not run");
+        let why = format!("the checks of `{id}` did not run");
         return Outcome::new(FinalStatus::Failed, EndReason::ChecksFailed).because(why);
     }
     let text = red(results).unwrap_or_default();
@@ -105,5 +105,5 @@ fn finished(cx: &mut DecisionCx<'_>, site: &NodeSite<'_>, results: &[CheckResult
         return done(EndReason::AllDone);
     }
     Outcome::new(FinalStatus::Failed, EndReason::ChecksFailed)
-        .because(format!("`{id}` found red: {}", red.join(", ")))
+        .because(format!("checks failed: {}", red.join(", ")))
 }

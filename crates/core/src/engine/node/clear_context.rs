@@ -1,5 +1,5 @@
-//! `clear_context`: starts the next session without the context of earlier ones. Every session starts so, and the
-//! node does nothing.
+//! `clear_context`: starts the next session without the context of earlier ones. Every session
+//! starts without it, so the node does nothing.
 
 use super::pair::{Delivered, NodeOpening, NodeRun, NodeSite};
 use super::shape::NodeShape;

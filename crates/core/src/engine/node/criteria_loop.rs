@@ -1,4 +1,4 @@
-//! `criteria_loop`: the same again, until the last words of a session hold a signal.
+//! `criteria_loop`: repeats its nodes until the last message of a session contains a signal.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,14 +6,13 @@ use super::rounds::{ROUNDS, RoundsEnd, RoundsNode};
 use super::shape::{GivenValue, NodeShape, Structure, times};
 use crate::graph::workflow::Node;
 
-/// The same again, until the last words of a session hold a signal.
+/// A loop that ends when the last message of a session contains a signal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CriteriaLoopNode {
-    /// The signal.
     pub signal: String,
-    /// Rounds at most; 0 is without bound.
+    /// The maximum number of iterations. 0 means no limit.
     pub max: u32,
-    /// What is done in each round.
+    /// The nodes of each iteration.
     pub body: Vec<Node>,
 }
 

@@ -1,4 +1,4 @@
-//! `if`: one of two ways.
+//! `if`: chooses one of two branches.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,28 +15,26 @@ use crate::id::NodeId;
 use crate::run::{Activity, Outcome, SessionSignal};
 use serde_json::Value;
 
-/// One of two ways.
+/// A choice between two branches.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct IfNode {
-    /// Which.
     pub condition: Expression,
-    /// Where it holds.
+    /// The nodes to run if the condition is true.
     pub then: Vec<Node>,
-    /// Where it does not.
+    /// The nodes to run if the condition is false.
     pub otherwise: Vec<Node>,
 }
 
-/// Where an `if` stands.
+/// The state of an `if`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct IfState {
-    /// The first way was taken.
+    /// The condition was true.
     pub then: bool,
-    /// Where it stands.
     pub lane: Lane,
 }
 
 impl IfNode {
-    /// The nodes of the way that was taken.
+    /// Returns the nodes of one branch.
     fn taken(&self, then: bool) -> &[Node] {
         if then { &self.then } else { &self.otherwise }
     }

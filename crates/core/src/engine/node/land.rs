@@ -1,4 +1,4 @@
-//! `land`: the commits of the worktree onto the target branch. Runs cannot carry it out yet.
+//! `land`: lands the commits of the worktree on the target branch. Runs do not support it yet.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,10 +11,10 @@ use crate::event::Event;
 use crate::graph::check::outline::Text;
 use crate::run::Activity;
 
-/// The commits of the worktree onto the target branch.
+/// A landing of the worktree's commits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LandNode {
-    /// The branch; the one the run began on where nothing is said.
+    /// The target branch. `None` means the branch on which the run started.
     pub target: Option<Template>,
 }
 

@@ -1,4 +1,4 @@
-//! `wait` for something that is told to the run.
+//! `wait` for an event that someone sends to the run.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,19 +10,19 @@ use crate::event::Event;
 use crate::id::{EffectId, Verb};
 use crate::run::{Activity, News, Waiting};
 
-/// A wait for something that is told to the run.
+/// A wait for an event that someone sends to the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListenNode {
-    /// What it is called.
+    /// The name of the event.
     pub name: String,
-    /// The wait fails after this many milliseconds.
+    /// The time after which the wait fails.
     pub timeout_ms: Option<u64>,
 }
 
-/// A wait under way.
+/// The state of a wait.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListenState {
-    /// What it is called.
+    /// The name of the event.
     pub name: String,
 }
 
@@ -54,7 +54,7 @@ impl NodeRun for ListenNode {
         cx.decision.news.push(News::Waiting(Waiting::Event { name: self.name.clone() }));
         if let Some(ms) = self.timeout_ms {
             let until = cx.at.plus_ms(ms);
-            // The first is the one of the node itself.
+            // Iteration 1 is the timeout of the node itself.
             let id = EffectId { node: site.instance.clone(), iteration: 2, attempt: 1, verb: Verb::Timeout };
             cx.plan(id, Effect::WaitUntil { until });
         }

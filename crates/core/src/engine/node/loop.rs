@@ -1,4 +1,4 @@
-//! `loop`: the same again, until a condition holds.
+//! `loop`: repeats its nodes until a condition is true.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,14 +7,14 @@ use super::shape::{GivenValue, NodeShape, Structure, times};
 use crate::graph::check::outline::{EvaluationTime, Text};
 use crate::graph::workflow::{Expression, Node};
 
-/// The same again, until something holds.
+/// A loop with end conditions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoopNode {
-    /// Looked at after each round; the loop is over when one holds.
+    /// The end conditions, evaluated after each iteration. One is enough to end the loop.
     pub until: Vec<Expression>,
-    /// Rounds at most; 0 is without bound.
+    /// The maximum number of iterations. 0 means no limit.
     pub max: u32,
-    /// What is done in each round.
+    /// The nodes of each iteration.
     pub body: Vec<Node>,
 }
 

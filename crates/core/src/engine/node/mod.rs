@@ -1,7 +1,8 @@
-//! Every kind of node, in a file of its own: what a document says of it, what the run keeps of it, how it is
-//! checked and drawn, and how it is run.
+//! Every kind of node, each in its own file: its definition, its state in a run, its checks and
+//! drawing, and its execution.
 //!
-//! - [`shape`]: what the walks through a workflow ask of a kind. - [`pair`]: how a kind is run.
+//! - [`shape`]: what the checks, bounds and pictures of a workflow ask of a kind.
+//! - [`pair`]: the execution of a kind.
 //! - [`register`]: the list of all kinds.
 
 mod ask;

@@ -1,7 +1,8 @@
-//! A node under way as one pair: what the workflow says of it, and what the run keeps of it.
+//! A node in progress: its definition in the workflow together with its state in the run.
 //!
-//! Each kind names its own half of the state in [`NodeRun::state`], and [`AnyNode`] puts the two together. A pair
-//! that does not fit ends the run with [`Reason::InternalError`](crate::run::Reason::InternalError).
+//! Each kind names its own state in [`NodeRun::state`], and [`AnyNode`] combines the two. If they
+//! do not match, the run ends with
+//! [`EndReason::InternalError`](crate::run::EndReason::InternalError).
 
 use serde_json::Value;
 
@@ -16,25 +17,24 @@ use crate::id::{NodeId, Verb};
 use crate::run::{ActiveNode, Activity, Outcome, SessionSignal};
 use crate::time::Moment;
 
-/// Where a node under way stands, beside what its kind keeps.
+/// The position of a node in progress, without the state of its kind.
 pub(in crate::engine) struct NodeSite<'a> {
     pub(in crate::engine) node: &'a Node,
-    /// What stands around it.
+    /// The surroundings of the node.
     pub(in crate::engine) frame: &'a Frame<'a>,
-    /// Its name in this round and try.
     pub(in crate::engine) instance: &'a NodeId,
     pub(in crate::engine) tries: u32,
     pub(in crate::engine) deadline: Option<Moment>,
-    /// It is being ended, and how it will have ended.
+    /// The outcome that the node will have, once it is being ended.
     pub(in crate::engine) cut: Option<&'a Outcome>,
-    /// See [`Active::said`].
+    /// See [`ActiveNode::said`].
     pub(in crate::engine) last_message: &'a mut Option<String>,
-    /// See [`Active::word`].
+    /// See [`ActiveNode::word`].
     pub(in crate::engine) word: &'a mut Option<SessionSignal>,
 }
 
 impl<'a> NodeSite<'a> {
-    /// Splits a node under way into where it stands and what its kind keeps.
+    /// Splits a node in progress into its position and the state of its kind.
     pub(in crate::engine) fn of(
         step: &'a Node,
         around: &'a Frame<'a>,
@@ -48,40 +48,38 @@ impl<'a> NodeSite<'a> {
         )
     }
 
-    /// What stands around the nodes of a block.
+    /// Returns the surroundings of the nodes in this block.
     pub(in crate::engine) fn inside(&self) -> Frame<'a> {
         self.frame.inside(self.node, self.tries, self.deadline)
     }
 
-    /// Plans to end everything of the node that runs outside. The node is over when that is done.
+    /// Plans to end everything of the node that runs outside. The node ends when that is done.
     pub(super) fn clean_up(&self, cx: &mut DecisionCx<'_>) -> Option<Outcome> {
         cx.plan_once(self.instance, Verb::CleanUp, Effect::CleanUp { iteration: 0 });
         None
     }
 
-    /// Does the same, and no longer waits for what the node had begun.
+    /// Does the same, and no longer waits for the node's open effects.
     pub(super) fn abandon(&self, cx: &mut DecisionCx<'_>) -> Option<Outcome> {
         cx.forget(self.instance);
         self.clean_up(cx)
     }
 
-    /// A fact that no node of this kind can be told.
+    /// Reports an event that a node of this kind cannot handle.
     pub(in crate::engine) fn unexpected(&self, cx: &mut DecisionCx<'_>, event: &Event) -> Delivered {
         let kind = self.node.kind.word();
-        self.broken(cx, format!("`{}` is a `{kind}` node and was told {}", self.instance, event.word()))
+        let (instance, event) = (self.instance, event.word());
+        self.broken(cx, format!("`{instance}` is a `{kind}` node, which cannot handle the event {event}"))
     }
 
     fn misfit(&self, cx: &mut DecisionCx<'_>, activity: &Activity) -> Delivered {
         let kind = self.node.kind.word();
         let kept = activity.word();
-        self.broken(
-            cx,
-            format!("`{}` is a `{kind}` node, and the run keeps {kept} as its state", self.instance),
-        )
+        self.broken(cx, format!("`{}` is a `{kind}` node, but its state is that of {kept}", self.instance))
     }
 
     fn broken(&self, cx: &mut DecisionCx<'_>, why: String) -> Delivered {
-        // One that is being ended has nothing else to wait for.
+        // A node that is being ended has nothing else to wait for.
         if let Some(cut) = self.cut {
             return Delivered::Over(cut.clone());
         }
@@ -90,18 +88,18 @@ impl<'a> NodeSite<'a> {
     }
 }
 
-/// How a node begins.
+/// The result of starting a node.
 pub(in crate::engine) enum NodeOpening {
-    /// It takes time.
+    /// The node takes time.
     UnderWay(Activity),
-    /// It ended at once, and this is left of it.
+    /// The node ended at once and leaves this state.
     Ended(Activity, Outcome),
-    /// It ended before it did anything.
+    /// The node ended before it did anything.
     NotBegun(Outcome),
 }
 
 impl NodeOpening {
-    /// What a block does, and how it ended, when it has.
+    /// Returns the state of a block, and its outcome if it has already ended.
     pub(super) fn of(doing: Activity, over: Option<Outcome>) -> NodeOpening {
         match over {
             None => NodeOpening::UnderWay(doing),
@@ -110,19 +108,17 @@ impl NodeOpening {
     }
 }
 
-/// What came of a fact that a node or a sequence was told.
+/// The result of delivering an event to a node or a sequence.
 #[derive(Debug, PartialEq)]
 pub(in crate::engine) enum Delivered {
-    /// It is about none of these nodes.
+    /// The event concerns none of these nodes.
     NotMine,
-    /// It is not over yet.
     UnderWay,
-    /// It ended so.
     Over(Outcome),
 }
 
 impl Delivered {
-    /// Goes on with how it ended.
+    /// Applies a function to the outcome.
     pub(in crate::engine) fn and_then(self, next: impl FnOnce(Outcome) -> Option<Outcome>) -> Delivered {
         match self {
             Delivered::Over(outcome) => next(outcome).into(),
@@ -137,19 +133,18 @@ impl From<Option<Outcome>> for Delivered {
     }
 }
 
-/// How a kind of node is run. `state` is what the run keeps of it; where that is optional, there is none
-/// before the node begins.
+/// The execution of a kind of node. Where `state` is optional, it is `None` before the node starts.
 pub(in crate::engine) trait NodeRun: NodeShape {
-    /// What the run keeps of a node of this kind that is under way.
+    /// The state of a node of this kind in progress.
     type State<'s>;
 
-    /// Returns this kind's state, or nothing where another kind's is kept.
+    /// Returns the state of this kind, or `None` if the activity belongs to another kind.
     fn state(activity: &mut Activity) -> Option<Self::State<'_>>;
 
-    /// Begins a node.
+    /// Starts a node.
     fn begin(&self, cx: &mut DecisionCx<'_>, site: &mut NodeSite<'_>) -> NodeOpening;
 
-    /// Applies a fact about the node itself.
+    /// Applies an event that concerns the node itself.
     fn apply(
         &self,
         cx: &mut DecisionCx<'_>,
@@ -158,7 +153,7 @@ pub(in crate::engine) trait NodeRun: NodeShape {
         event: &Event,
     ) -> Delivered;
 
-    /// Passes a fact on to the node inside that it is about.
+    /// Delivers an event to the node inside that it concerns.
     fn deliver(
         &self,
         _cx: &mut DecisionCx<'_>,
@@ -170,7 +165,7 @@ pub(in crate::engine) trait NodeRun: NodeShape {
         Delivered::NotMine
     }
 
-    /// Ends a node early. How it ended, when that takes no time.
+    /// Ends a node early. Returns its outcome if that takes no time.
     fn cancel(
         &self,
         _cx: &mut DecisionCx<'_>,
@@ -181,7 +176,7 @@ pub(in crate::engine) trait NodeRun: NodeShape {
         Some(outcome.clone())
     }
 
-    /// Decides what comes of a node whose time is up, where it is not just ended.
+    /// Handles the timeout of a node. `None` means that the node is simply ended.
     fn out_of_time(
         &self,
         _cx: &mut DecisionCx<'_>,
@@ -191,12 +186,12 @@ pub(in crate::engine) trait NodeRun: NodeShape {
         None
     }
 
-    /// Returns the last words of an agent in it.
+    /// Returns the last message of an agent in it.
     fn said(&self, site: &NodeSite<'_>, _state: Option<Self::State<'_>>) -> Option<String> {
         site.last_message.clone()
     }
 
-    /// Returns the word of the last session in it; see [`Lane::word`](crate::run::Lane::word).
+    /// Returns the signal of the last session in it. See [`Lane::word`](crate::run::Lane::word).
     fn last_word(
         &self,
         site: &NodeSite<'_>,
@@ -206,7 +201,7 @@ pub(in crate::engine) trait NodeRun: NodeShape {
         site.word.clone()
     }
 
-    /// Returns what it gives, as a text and as a value.
+    /// Returns the output, as text and as a value.
     fn output(
         &self,
         cx: &DecisionCx<'_>,
@@ -216,13 +211,13 @@ pub(in crate::engine) trait NodeRun: NodeShape {
         output::put_down(cx, &site.node.id)
     }
 
-    /// Returns an outcome inside it that no other try can change.
+    /// Returns an outcome inside it that another attempt cannot change.
     fn fixed(&self, _state: Self::State<'_>) -> Option<Outcome> {
         None
     }
 }
 
-/// A kind of node without the type of its state. Every [`NodeRun`] is one.
+/// A kind of node without the type of its state. Every [`NodeRun`] implements it.
 pub(in crate::engine) trait AnyNode: NodeShape {
     fn begin(&self, cx: &mut DecisionCx<'_>, site: &mut NodeSite<'_>) -> NodeOpening;
     fn apply(
@@ -269,13 +264,11 @@ pub(in crate::engine) trait AnyNode: NodeShape {
     fn fixed(&self, activity: &mut Activity) -> Option<Outcome>;
 }
 
-/// What the run keeps of a node, seen as a kind sees it.
+/// The state of a node, as its kind sees it.
 enum NodeState<'d, K: NodeRun> {
-    /// The state of this kind.
     Own(K::State<'d>),
-    /// It is not under way: a pause holds it back, or it was over at once.
+    /// The node has not started: a pause defers it, or it ended at once.
     NotBegun,
-    /// The state of another kind.
     Misfit(&'d Activity),
 }
 
@@ -336,7 +329,7 @@ impl<K: NodeRun> AnyNode for K {
         match kept::<K>(activity) {
             NodeState::Own(state) => NodeRun::cancel(self, cx, site, state, outcome),
             NodeState::NotBegun => Some(outcome.clone()),
-            // Nobody knows what runs for it.
+            // It is unknown what runs for it.
             NodeState::Misfit(_) => site.abandon(cx),
         }
     }

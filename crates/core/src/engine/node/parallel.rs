@@ -15,41 +15,37 @@ use crate::id::NodeId;
 use crate::run::{Activity, BranchState, EndReason, FinalStatus, Lane, Outcome, SessionSignal};
 use crate::words;
 
-/// Several things at once.
+/// Several sequences at once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ParallelNode {
-    /// How many at most; 0 is all.
+    /// The maximum number of branches at once. 0 means all.
     pub limit: u32,
-    /// When it is over.
     pub join: Join,
-    /// What is done, by name.
     pub branches: Vec<ParallelBranch>,
 }
 
 /// A branch of a parallel block.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ParallelBranch {
-    /// Its name.
     pub name: String,
-    /// What is done.
     pub body: Vec<Node>,
 }
 
 words! {
-    /// When a parallel block is over.
+    /// The condition that ends a parallel block.
     #[derive(Default)]
     pub enum Join {
-        /// When all branches are; it fails when one does.
+        /// All branches ended. The block fails if one fails.
         #[default]
         All = "all",
-        /// When one branch is over, however it ended.
+        /// One branch ended, in whatever way.
         Any = "any",
-        /// When one branch succeeded; it fails when none does.
+        /// One branch succeeded. The block fails if none does.
         FirstSuccess = "first_success",
     }
 }
 
-/// Where the branches of a parallel block stand.
+/// The state of a parallel block.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ParallelState {
     /// The branches, in the order of the workflow.
@@ -182,7 +178,7 @@ impl NodeRun for ParallelNode {
         let is_fixed =
             |slot: &BranchState| matches!(slot, BranchState::Over(outcome) if outcome.fixed().is_some());
         match self.join {
-            // One branch that succeeds is enough.
+            // One successful branch is enough.
             Join::FirstSuccess | Join::Any if !state.slots.iter().all(is_fixed) => None,
             Join::All | Join::FirstSuccess | Join::Any => {
                 state.slots.iter().find(|slot| is_fixed(slot)).and_then(BranchState::outcome)
@@ -192,7 +188,7 @@ impl NodeRun for ParallelNode {
 }
 
 impl ParallelState {
-    /// Where the branches stand that are under way.
+    /// Returns the lanes of the branches in progress.
     pub(crate) fn lanes(&self) -> impl DoubleEndedIterator<Item = &Lane> {
         self.slots.iter().filter_map(|slot| match slot {
             BranchState::Open(lane) => Some(lane),
@@ -201,11 +197,11 @@ impl ParallelState {
     }
 }
 
-/// Keeps what a branch leaves that is over.
+/// Keeps the last message and signal of a branch that ended.
 fn branch_over(site: &mut NodeSite<'_>, slot: &mut BranchState, outcome: Outcome) {
     if let BranchState::Open(Lane { said, word, .. }) = slot {
         *site.last_message = said.take().or(site.last_message.take());
-        // A branch that another one made needless was stopped, and takes no word away.
+        // A branch that became unnecessary was stopped, so it does not replace an earlier signal.
         if outcome.reason != EndReason::NotNeeded {
             *site.word = word.take().or(site.word.take());
         }
@@ -218,8 +214,8 @@ fn are_over(slots: &[BranchState]) -> bool {
 }
 
 impl ParallelNode {
-    /// Begins branches where there is room, or ends those that are no longer needed. How the block ended,
-    /// when it has.
+    /// Starts as many branches as the limit allows, or ends those that are no longer needed.
+    /// Returns the outcome if the block ended.
     fn fill(
         &self,
         cx: &mut DecisionCx<'_>,
@@ -270,7 +266,7 @@ impl ParallelNode {
         }
     }
 
-    /// How the block ends before all of its branches have, where one is enough.
+    /// Returns the outcome if the block ends before all of its branches do.
     fn is_enough(&self, slots: &[BranchState]) -> Option<Outcome> {
         let mut over = slots.iter().filter_map(|slot| match slot {
             BranchState::Over(outcome) if outcome.reason != EndReason::NotNeeded => Some(outcome),
@@ -283,7 +279,7 @@ impl ParallelNode {
         }
     }
 
-    /// How the block ends when all of its branches have.
+    /// Returns the outcome of a block whose branches have all ended.
     fn joined(&self, slots: &[BranchState]) -> Outcome {
         let over = slots.iter().filter_map(|slot| match slot {
             BranchState::Over(outcome) => Some(outcome),
@@ -301,7 +297,7 @@ impl ParallelNode {
         }
     }
 
-    /// How each branch ended that did, by its name.
+    /// Returns the status of each branch that ended, by name.
     fn ended(&self, slots: &[BranchState]) -> BTreeMap<String, &'static str> {
         let ended = slots.iter().zip(&self.branches).filter_map(|(slot, branch)| match slot {
             BranchState::Over(outcome) => Some((branch.name.clone(), outcome.status.word())),

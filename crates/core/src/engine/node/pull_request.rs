@@ -1,4 +1,4 @@
-//! `pull_request`: a pull request for the branch of the run. Runs cannot carry it out yet.
+//! `pull_request`: opens a pull request for the branch of the run. Runs do not support it yet.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,9 +14,7 @@ use crate::run::Activity;
 /// A pull request for the branch of the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PullRequestNode {
-    /// Its title.
     pub title: Template,
-    /// Its text.
     pub body: Option<Template>,
 }
 

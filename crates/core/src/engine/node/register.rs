@@ -1,11 +1,11 @@
-//! Which kinds of nodes there are: the one place that names them all.
+//! The list of all kinds of nodes.
 
 use super::clear_context::ClearContextNode;
 use super::pair::AnyNode;
 use super::shape::NodeShape;
 use crate::graph::workflow::{Node, NodeKind, WaitUntil};
 
-/// Does something with the kind of a node, whichever it is.
+/// Evaluates an expression with the node of any kind.
 macro_rules! of_kind {
     ($act:expr, $node:ident => $then:expr, clear_context => $clear_context:expr) => {
         match $act {
@@ -30,17 +30,17 @@ macro_rules! of_kind {
 }
 
 impl NodeKind {
-    /// Returns its kind, to run it.
+    /// Returns the execution of this kind.
     pub(in crate::engine) fn node(&self) -> &dyn AnyNode {
         of_kind!(self, node => node, clear_context => &ClearContextNode)
     }
 
-    /// Returns its kind, to look at it.
+    /// Returns the properties of this kind.
     pub(crate) fn shape(&self) -> &dyn NodeShape {
         self.node()
     }
 
-    /// The blocks inside it, to change them.
+    /// Returns the blocks inside it, to change them.
     pub fn blocks_mut(&mut self) -> Vec<&mut Vec<Node>> {
         of_kind!(self, node => node.blocks_mut(), clear_context => Vec::new())
     }

@@ -1,4 +1,4 @@
-//! `review`: a look at what was done so far, by a session of its own. Runs cannot carry it out yet.
+//! `review`: reviews the work so far in a separate session. Runs do not support it yet.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,14 +11,14 @@ use crate::graph::upper_bound::UpperBound;
 use crate::graph::workflow::Node;
 use crate::run::Activity;
 
-/// A review of what was done so far, by a session of its own.
+/// A review of the work so far in a separate session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReviewNode {
-    /// The agent that reviews, by name.
+    /// The name of the reviewing agent.
     pub agent: Option<String>,
-    /// Rejections after which a person is asked.
+    /// The number of rejections after which a person is asked.
     pub max_cycles: u32,
-    /// The confidence an approval needs, from 0 to 1.
+    /// The confidence that an approval needs, from 0 to 1.
     pub threshold: Option<f64>,
 }
 
@@ -39,7 +39,7 @@ impl NodeShape for ReviewNode {
         NodeRole::Gate
     }
 
-    /// A review and what mends it, each time, and a last review.
+    /// Counts a review and a fix for each cycle, and a last review.
     fn most_turns(&self, _step: &Node) -> UpperBound {
         UpperBound::AtMost(2 * u64::from(self.max_cycles) + 1)
     }

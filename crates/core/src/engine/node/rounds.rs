@@ -1,4 +1,4 @@
-//! The rounds of `loop` and `criteria_loop`. What ends them is the kind's to say.
+//! The iterations of `loop` and `criteria_loop`. Each kind has its own end condition.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -13,36 +13,36 @@ use crate::id::NodeId;
 use crate::looping::verdict::is_signalled;
 use crate::run::{Activity, EndReason, FinalStatus, Lane, News, Outcome, SessionSignal};
 
-/// Rounds one fact may begin: a loop whose rounds take no time would never let the run go on.
+/// The number of iterations that one event may start. A loop whose iterations take no time would
+/// otherwise never return.
 const ROUNDS_AT_ONCE: u32 = 1_000;
 
-/// What there is in the value of a loop.
+/// The fields of the value that a loop outputs.
 pub(super) const ROUNDS: [(&str, FieldKind); 1] = [("iteration", FieldKind::Number)];
 
-/// Where a loop stands.
+/// The state of a loop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RoundsState {
-    /// The round, from 1.
+    /// The iteration, counted from 1.
     pub round: u32,
-    /// What went wrong in the round before.
+    /// The failures of the previous iteration.
     pub feedback: String,
-    /// Where it stands.
     pub lane: Lane,
 }
 
-/// What ends the rounds of a loop before its last one.
+/// The condition that ends a loop early.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum RoundsEnd<'w> {
-    /// One of these holds.
+    /// One of these conditions is true.
     Conditions(&'w [Expression]),
-    /// The last words of a session hold this.
+    /// The last message of a session contains this signal.
     Signal(&'w str),
 }
 
-/// A node that does the same again.
+/// A node that repeats its body.
 pub(super) trait RoundsNode: NodeShape {
     fn ends(&self) -> RoundsEnd<'_>;
-    /// Rounds at most; 0 is without bound.
+    /// Returns the maximum number of iterations. 0 means no limit.
     fn max(&self) -> u32;
     fn body(&self) -> &[Node];
 }
@@ -68,7 +68,7 @@ impl<L: RoundsNode> NodeRun for L {
         event: &Event,
     ) -> Delivered {
         match event {
-            // The round that a pause of the run held back.
+            // The pause that deferred this iteration is over.
             Event::WaitOver { .. } => go_round(self, cx, site, state).into(),
             _ => site.unexpected(cx, event),
         }
@@ -129,7 +129,7 @@ impl<L: RoundsNode> NodeRun for L {
     }
 }
 
-/// What stands around the nodes of a round.
+/// Returns the surroundings of the nodes in the current iteration.
 fn framed<'f, L: RoundsNode>(node: &'f L, inside: &Frame<'f>, state: &RoundsState) -> Frame<'f> {
     let mut framed = inside.in_round(state.round, &state.feedback);
     if let RoundsEnd::Signal(signal) = node.ends() {
@@ -138,7 +138,7 @@ fn framed<'f, L: RoundsNode>(node: &'f L, inside: &Frame<'f>, state: &RoundsStat
     framed
 }
 
-/// Begins rounds until one takes time; while the run is paused, none.
+/// Starts iterations until one takes time. Starts none while the run is paused.
 fn go_round<L: RoundsNode>(
     node: &L,
     cx: &mut DecisionCx<'_>,
@@ -153,7 +153,7 @@ fn go_round<L: RoundsNode>(
         }
         if cx.rounds >= ROUNDS_AT_ONCE {
             let id = &site.node.id;
-            let why = format!("the rounds of `{id}` do nothing that takes time, and none is the last");
+            let why = format!("`{id}` keeps looping without doing anything that takes time");
             return Some(Outcome::new(FinalStatus::Exhausted, EndReason::MaxIterations).because(why));
         }
         cx.rounds += 1;
@@ -169,7 +169,7 @@ fn go_round<L: RoundsNode>(
     }
 }
 
-/// How the loop ended, when this round was its last.
+/// Returns the outcome if the loop ends after this iteration.
 fn judge<L: RoundsNode>(
     node: &L,
     cx: &DecisionCx<'_>,
@@ -187,7 +187,7 @@ fn judge<L: RoundsNode>(
                 match framed.is_true(cx, condition) {
                     Ok(true) => {
                         return Some(
-                            done(EndReason::Until).because(format!("`{}` holds", condition.0.trim())),
+                            done(EndReason::Until).because(format!("`{}` is true", condition.0.trim())),
                         );
                     }
                     Ok(false) => {}
@@ -210,7 +210,7 @@ fn judge<L: RoundsNode>(
     if is_bare {
         return Some(done(EndReason::MaxIterations));
     }
-    let rounds = if most == 1 { "1 round".to_owned() } else { format!("{most} rounds") };
+    let rounds = if most == 1 { "1 iteration".to_owned() } else { format!("{most} iterations") };
     let why = format!("`{}` is not done after {rounds}", site.node.id);
     Some(Outcome::new(FinalStatus::Exhausted, EndReason::MaxIterations).because(why))
 }

@@ -17,45 +17,36 @@ use crate::graph::{SessionPrompt, SessionPromptKind};
 use crate::looping::{DEFAULT_MAX_ITERATIONS, LoopMode, LoopRules, MarkerMatch, prompt};
 use crate::run::{Activity, EndReason, FinalStatus, Outcome, SessionPhase, SessionSignal, SessionWork};
 
-/// A session: what the agent is told, and how many turns it has.
+/// The work of an agent: its prompt and its number of turns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Session {
-    /// What it is told, or who tells it.
     pub source: PromptSource,
-    /// Turns until it is done; one turn where nothing is said.
+    /// The loop of turns. `None` means a single turn.
     pub turns: Option<TurnLoop>,
-    /// The JSON Schema of what it must answer; the value is `outputs.ID.value`.
+    /// The JSON Schema of the answer. The value is `outputs.ID.value`.
     pub schema: Option<Value>,
 }
 
-/// What an agent is told.
+/// The source of the agent's prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PromptSource {
-    /// This.
     Prompt {
-        /// The text.
         prompt: Template,
     },
     /// A skill, by name.
     Skill {
-        /// Which.
         name: String,
-        /// Its arguments.
         args: Option<Template>,
     },
     /// A command, by name.
     Command {
-        /// Which.
         name: String,
-        /// Its arguments.
         args: Option<Template>,
     },
     /// An agent, by name.
     Agent {
-        /// Which.
         name: String,
-        /// What it is asked.
         prompt: Template,
     },
 }
@@ -64,23 +55,23 @@ pub enum PromptSource {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TurnLoop {
-    /// Turns in total; 0 is without bound. As the settings say where it is not said.
+    /// The maximum number of turns. 0 means no limit. `None` means the value from the settings.
     pub max: Option<u32>,
-    /// How one follows another. As the settings say where it is not said.
+    /// The way in which one turn follows another. `None` means the value from the settings.
     pub mode: Option<LoopMode>,
-    /// Text in the tracker that completes it.
+    /// The text in the tracker that completes the loop.
     pub marker: Option<String>,
-    /// Where that text must stand.
+    /// The required position of that text.
     pub marker_match: MarkerMatch,
-    /// Text in `<promise>` tags of the last words that completes it.
+    /// The text in `<promise>` tags of the last message that completes the loop.
     pub promise: Option<String>,
-    /// How the agent says that it is blocked, instead of the usual marker.
+    /// The text with which the agent reports that it is blocked, instead of the default marker.
     pub blocked: Option<String>,
-    /// What a turn after the first is told.
+    /// The prompt of every turn after the first.
     pub continue_message: Option<String>,
-    /// The tracker's first body.
+    /// The initial text of the tracker.
     pub tracker: Option<String>,
-    /// Turns without a change after which the agent is stuck; 0 is never.
+    /// The number of turns without a change after which the agent is stuck. 0 means never.
     pub stuck_after: Option<u32>,
 }
 
@@ -122,7 +113,7 @@ impl NodeShape for Session {
         match self.turns.as_ref().map(|turns| turns.max) {
             None => told,
             Some(None) => format!("turns · {told}"),
-            Some(Some(0)) => format!("turns without end · {told}"),
+            Some(Some(0)) => format!("unlimited turns · {told}"),
             Some(Some(max)) => format!("up to {max} turns · {told}"),
         }
     }
@@ -143,9 +134,9 @@ impl NodeShape for Session {
     }
 
     fn most_turns(&self, node: &Node) -> UpperBound {
-        // An answer that does not fit is asked for again, each time by a turn.
+        // Each further request for an answer that fits the schema takes a turn.
         let again = if self.schema.is_some() { schema::ASKED_AGAIN } else { 0 };
-        // What the settings say is not known here, so it counts as what they say at first.
+        // The settings are not known here, so their default applies.
         let most = self.turns.as_ref().map_or(1, |turns| turns.max.unwrap_or(DEFAULT_MAX_ITERATIONS));
         match most {
             0 => UpperBound::without(node, Unbounded::Turns),
@@ -203,7 +194,7 @@ impl NodeRun for Session {
         None
     }
 
-    /// An agent that is done and only has to stop is done.
+    /// Completes an agent that is done and only has to stop.
     fn out_of_time(
         &self,
         cx: &mut DecisionCx<'_>,
@@ -251,11 +242,11 @@ impl NodeRun for Session {
 }
 
 impl Session {
-    /// Begins the work of an agent: what it is told is made from the values of now.
+    /// Starts the work of an agent with a prompt rendered from the current values.
     fn start(&self, cx: &mut DecisionCx<'_>, site: &NodeSite<'_>) -> Result<SessionWork, Outcome> {
         let (id, frame) = (&site.node.id, site.frame);
         let Some(session_settings) = cx.spec.sessions.get(id) else {
-            let why = format!("there are no orders for the sessions of `{id}`");
+            let why = format!("the run has no settings for the sessions of `{id}`");
             return Err(Outcome::new(FinalStatus::Failed, EndReason::NotYet).because(why));
         };
         let (told, args) = match &self.source {
@@ -278,7 +269,7 @@ impl Session {
         let node = SessionPrompt { id: site.instance.clone(), kind, system: None };
         let mut work = work::new(node, id, &frame.workspace);
         work.schema.clone_from(&self.schema);
-        // Between the nodes of a workflow its `check` nodes are the gates.
+        // Between the nodes of a workflow, only `check` nodes run checks.
         work.checked = !cx.spec.checks.is_empty()
             && (session_settings.rules.is_some() || cx.spec.only_session().is_some());
         work.deadline = site.deadline;
@@ -286,11 +277,11 @@ impl Session {
         Ok(work)
     }
 
-    /// Adds what the agent must know of the answer that is wanted.
+    /// Adds the notes about the expected answer.
     fn with_notes(&self, site: &NodeSite<'_>, told: String) -> String {
         let mut parts = vec![told];
         match &self.schema {
-            // Nothing else may stand beside such an answer, so that no word is asked for and none is heard.
+            // Such an answer contains nothing but JSON, so no signal is asked for or read.
             Some(schema) => parts.push(prompt::schema_note(&schema.to_string())),
             None => {
                 parts.extend(site.frame.task.map(|_| prompt::task_note()));
@@ -301,7 +292,7 @@ impl Session {
     }
 }
 
-/// Where the loop of a node keeps its tracker: in a folder of the run's own below the workspace.
+/// Returns the path of the tracker. The default is in a folder of the run below the workspace.
 fn tracker(cx: &DecisionCx<'_>, site: &NodeSite<'_>, given: &str) -> String {
     if !given.is_empty() {
         return given.to_owned();
@@ -313,8 +304,8 @@ fn tracker(cx: &DecisionCx<'_>, site: &NodeSite<'_>, given: &str) -> String {
     format!("{}/.windlass/runs/{}/{name}-tracker.md", site.frame.workspace, cx.run)
 }
 
-/// The last words of a session. One that only gave a value said that value, and one whose value is a text
-/// said that text, without the quotes around it.
+/// Returns the last message of a session. If it only gave a value, this is the value; if the value
+/// is a text, this is the text without quotes.
 fn answer(work: &SessionWork) -> String {
     if let Some(Value::String(text)) = &work.value {
         return text.clone();

@@ -1,4 +1,4 @@
-//! What the walks through a workflow ask of a kind of node, before it runs: checks, bounds, pictures.
+//! The properties of a kind of node that checks, bounds and pictures use before a run.
 
 use serde_json::Value;
 
@@ -9,42 +9,42 @@ use crate::graph::check::outline::Text;
 use crate::graph::upper_bound::UpperBound;
 use crate::graph::workflow::Node;
 
-/// What a kind of node is, by its definition alone.
+/// The properties of a kind of node, by its definition alone.
 pub(crate) trait NodeShape {
-    /// Returns the key that says it in a document.
+    /// Returns the key of this kind in a workflow document.
     fn word(&self) -> &'static str;
 
-    /// Returns the id of a node that nobody named.
+    /// Returns the id of a node without an explicit one.
     fn default_id(&self) -> String {
         self.word().to_owned()
     }
 
-    /// Says what it is about, for people who see it begin.
+    /// Describes the node to people who see it start.
     fn about(&self) -> Option<String> {
         None
     }
 
-    /// Says what it does, in a picture.
+    /// Describes the node in a picture.
     fn label(&self) -> String {
         self.word().replace('_', " ")
     }
 
-    /// Whether runs can carry it out.
+    /// Decides whether runs support it.
     fn can_run(&self) -> bool {
         true
     }
 
-    /// Whether it names a command, a skill or an agent.
+    /// Decides whether it names a command, a skill or an agent.
     fn names_entity(&self) -> bool {
         false
     }
 
-    /// Whether its output says what went wrong when it failed.
+    /// Decides whether its output describes the failure when it fails.
     fn output_tells_failure(&self) -> bool {
         false
     }
 
-    /// Returns the nodes inside it, and how they follow each other.
+    /// Returns the nodes inside it, and the order in which they run.
     fn structure(&self) -> Structure<'_> {
         Structure::Leaf
     }
@@ -54,106 +54,101 @@ pub(crate) trait NodeShape {
         Vec::new()
     }
 
-    /// Returns its templates and conditions, but for `when`.
+    /// Returns its templates and conditions, except `when`.
     fn texts(&self) -> Vec<Text> {
         Vec::new()
     }
 
-    /// Returns what it does to the work, for whoever asks whether that was checked.
+    /// Returns its effect on the work, to find work that nothing checks.
     fn role(&self) -> NodeRole {
         NodeRole::Aside
     }
 
-    /// Returns the most turns that it takes itself.
+    /// Returns the maximum number of turns that it takes itself.
     fn most_turns(&self, _step: &Node) -> UpperBound {
         UpperBound::AtMost(0)
     }
 
-    /// Returns the least that it needs itself.
+    /// Returns the minimum that it needs itself.
     fn least(&self) -> LowerBound {
         LowerBound::default()
     }
 
-    /// Returns the workflow it runs.
+    /// Returns the workflow that it runs.
     fn calls(&self) -> Option<&WorkflowNode> {
         None
     }
 
-    /// Returns what is known of the value it gives.
+    /// Describes the value that it outputs.
     fn value(&self) -> GivenValue<'_> {
         GivenValue::Unknown
     }
 }
 
-/// The nodes inside a node, and how they follow each other.
+/// The nodes inside a node, and the order in which they run.
 #[derive(Clone, Copy)]
 pub(crate) enum Structure<'w> {
-    /// There are none.
     Leaf,
-    /// One of two ways.
+    /// One of two branches.
     Either(&'w IfNode),
-    /// The same again.
+    /// The same nodes repeatedly.
     Rounds {
-        /// What ends it before its last round.
+        /// The condition that ends the loop early.
         ends: RoundsEnd<'w>,
-        /// Rounds at most; 0 is without bound.
+        /// The maximum number of iterations. 0 means no limit.
         max: u32,
-        /// What is done in each round.
         body: &'w [Node],
     },
-    /// A round for each task of a file.
+    /// One iteration for each task of a file.
     Tasks(&'w TaskLoopNode),
     /// Several sequences at once.
     Beside(&'w ParallelNode),
 }
 
-/// What a node without others in it does to the work.
+/// The effect of a node on the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NodeRole {
-    /// It changes the work.
+    /// The node changes the work.
     Work,
-    /// It looks at the work, and fails where that is not good.
+    /// The node inspects the work and fails if it is not good.
     Gate,
-    /// A person looks at it, and the answer holds nothing back by itself.
+    /// A person inspects the work. Their answer alone stops nothing.
     Answer,
-    /// It brings the work where others build on it.
+    /// The node moves the work to where others build on it.
     Landing,
-    /// It shows the work to people, who look before they take it.
+    /// The node shows the work to people, who inspect it before they accept it.
     Proposal,
-    /// It does nothing to it.
+    /// The node does nothing to the work.
     Aside,
 }
 
-/// What is known of the value that a node gives.
+/// The known facts about the value that a node outputs.
 #[derive(Clone, Copy)]
 pub(crate) enum GivenValue<'n> {
-    /// Nothing.
     Unknown,
-    /// It gives text alone.
+    /// The node outputs only text.
     OnlyText,
-    /// The answer of an agent, by this schema; none where it gives no value.
+    /// The answer of an agent by this schema. `None` means no value.
     Answer(Option<&'n Value>),
-    /// These names, each of a kind.
+    /// These fields.
     Fields(&'static [(&'static str, FieldKind)]),
-    /// Whether each of these checks passed; of all of them where none is named.
+    /// The result of each of these checks. Empty means all checks.
     Checks(&'n [String]),
-    /// How each branch ended.
+    /// The status of each branch.
     Branches(&'n [ParallelBranch]),
     /// The value of the last node of another workflow.
     Called(&'n str),
 }
 
-/// What a part of a value is.
+/// The kind of a field in a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FieldKind {
-    /// A whole number.
     Number,
-    /// True or false.
     Truth,
 }
 
 impl FieldKind {
-    /// Says what it is.
+    /// Describes the kind.
     pub(crate) fn words(self) -> &'static str {
         match self {
             FieldKind::Number => "a number",
@@ -161,7 +156,7 @@ impl FieldKind {
         }
     }
 
-    /// Returns its type in a JSON Schema.
+    /// Returns the type in a JSON Schema.
     pub(crate) fn schema_type(self) -> &'static str {
         match self {
             FieldKind::Number => "integer",
@@ -170,7 +165,7 @@ impl FieldKind {
     }
 }
 
-/// A bound on rounds, as a picture shows it.
+/// Formats a limit on iterations for a picture.
 pub(super) fn times(max: u32) -> String {
     if max == 0 { String::new() } else { format!(" ≤ {max}×") }
 }

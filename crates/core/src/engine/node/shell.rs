@@ -1,4 +1,4 @@
-//! `shell`: a command line of the workflow's author.
+//! `shell`: runs a command line from the workflow.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,12 +14,12 @@ use crate::graph::check::outline::Text;
 use crate::id::Verb;
 use crate::run::{Activity, EndReason, FinalStatus, Outcome};
 
-/// A command line of the workflow's author.
+/// A command line from the workflow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShellNode {
-    /// What is run by `sh -c`.
+    /// The command line for `sh -c`.
     pub command: Template,
-    /// It may be run again when nobody knows whether it was.
+    /// The command may run again if it is unknown whether it ran.
     pub idempotent: bool,
 }
 
@@ -102,8 +102,8 @@ fn ended(cx: &mut DecisionCx<'_>, site: &NodeSite<'_>, end: &ShellEnd) -> Outcom
                 .because(format!("the command of `{id}` failed: {how}"))
         }
         ShellEnd::Unknown => Outcome::new(FinalStatus::Blocked, EndReason::ShellUnknown).because(format!(
-            "the command of `{id}` was cut off, and nobody knows whether it did its work; look, then \
-             fork the run there, or mark the node `idempotent: true` where it may run twice"
+            "the command of `{id}` was interrupted, and it is unknown whether it finished; check its result, \
+             then fork the run there, or set `idempotent: true` on the node if it may run twice"
         )),
     }
 }

@@ -1,4 +1,4 @@
-//! `wait` for a time.
+//! `wait` for a duration.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,17 +13,16 @@ use crate::graph::check::lower_bound::LowerBound;
 use crate::id::Verb;
 use crate::run::{Activity, EndReason, News, Waiting};
 
-/// A wait for a time.
+/// A wait for a duration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SleepNode {
-    /// In milliseconds.
+    /// The duration in milliseconds.
     pub ms: u64,
 }
 
-/// A wait under way.
+/// The state of a wait.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SleepState {
-    /// Until when.
     pub until: Moment,
 }
 

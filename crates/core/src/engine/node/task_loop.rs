@@ -1,8 +1,9 @@
-//! `task_loop`: a round for each task of a file as it becomes ready, several at once where there are jobs.
+//! `task_loop`: one iteration for each task of a file as it becomes ready, several at once with
+//! more than one job.
 //!
-//! A task is claimed in its file before its round begins, and settled there after it. With more
-//! than one job each round has a worktree of its own, whose commits are brought back before the
-//! task counts as passing. One round is [`round`]'s.
+//! Windlass claims a task in its file before the iteration starts and settles it there afterwards.
+//! With more than one job, each iteration has its own worktree, and its commits land before the
+//! task counts as passing. [`round`] handles one iteration.
 
 mod round;
 
@@ -22,7 +23,7 @@ use crate::run::{Activity, EndReason, FinalStatus, News, Outcome, Round, Session
 use crate::tasks::{Attempts, Claim, TaskId, TaskStatus};
 use round::{RoundContext, round_frame};
 
-/// What there is in the value of a task loop.
+/// The fields of the value that a task loop outputs.
 const TASKS: [(&str, FieldKind); 4] = [
     ("iteration", FieldKind::Number),
     ("passed", FieldKind::Number),
@@ -30,24 +31,24 @@ const TASKS: [(&str, FieldKind); 4] = [
     ("max_iterations_reached", FieldKind::Truth),
 ];
 
-/// Once for each task of a file, as the tasks become ready.
+/// A loop over the tasks of a file, as they become ready.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskLoopNode {
-    /// The file; the usual places where nothing is said, or it says nothing.
+    /// The task file. `None` or an empty path means the default locations.
     pub path: Option<Template>,
-    /// The loop is over when it holds, whatever tasks are left.
+    /// A condition that ends the loop, even if tasks are left.
     pub until: Option<Expression>,
-    /// Which of the ready tasks may be taken; `task` is each of them.
+    /// A filter on the ready tasks. `task` is each of them.
     pub select: Option<Expression>,
-    /// Rounds at most; 0 is without bound.
+    /// The maximum number of iterations. 0 means no limit.
     pub max: u32,
-    /// How many tasks at once, each in a worktree of its own where there are several.
+    /// The number of tasks at once. With more than one, each task has its own worktree.
     pub jobs: u32,
-    /// How often a task is tried before it counts as failed; each try is a round.
+    /// The number of attempts before a task counts as failed. Each attempt is an iteration.
     pub attempts: u32,
-    /// Done before each task.
+    /// The nodes that run before each task.
     pub before_each: Vec<Node>,
-    /// Done for each task.
+    /// The nodes that run for each task.
     pub body: Vec<Node>,
 }
 
@@ -161,8 +162,8 @@ impl NodeRun for TaskLoopNode {
         Delivered::NotMine
     }
 
-    /// What is being brought back is finished first; the other tasks are put back in their file, once
-    /// nobody is at them any more.
+    /// Finishes landings in progress first. Returns the other tasks to their file once no one works
+    /// on them.
     fn cancel(
         &self,
         cx: &mut DecisionCx<'_>,
@@ -171,8 +172,8 @@ impl NodeRun for TaskLoopNode {
         outcome: &Outcome,
     ) -> Option<Outcome> {
         tasks.over = Some(outcome.clone());
-        // A task that is being taken right now is put back when it is known which; one that a pause
-        // holds back is never taken.
+        // A task that is being claimed right now is returned once its id is known. A claim that a
+        // pause defers never happens.
         if !tasks.asking || cx.is_deferred(site.instance) {
             tasks.asking = false;
             cx.forget(site.instance);
@@ -225,24 +226,23 @@ impl NodeRun for TaskLoopNode {
 }
 
 impl TaskLoopNode {
-    /// How many tasks at once.
     fn at_once(&self) -> u32 {
         self.jobs.max(1)
     }
 
-    /// Whether the loop has begun its last round.
+    /// Decides whether the loop has started its last iteration.
     fn is_last(&self, tasks: &TaskRounds) -> bool {
         self.max > 0 && tasks.rounds >= self.max
     }
 
-    /// Asks for a task where there is room for one; how the loop ended, when nothing is left.
+    /// Claims a task if there is room for one. Returns the outcome if nothing is left to do.
     fn go_on(&self, cx: &mut DecisionCx<'_>, site: &NodeSite<'_>, tasks: &mut TaskRounds) -> Option<Outcome> {
         if tasks.over.is_some() {
             return tasks.over.clone().filter(|_| tasks.open.is_empty() && !tasks.asking);
         }
         let busy = u32::try_from(tasks.open.len()).unwrap_or(u32::MAX);
         let is_last = self.is_last(tasks);
-        // After the last round somebody looks whether any task is left, and takes none.
+        // The claim after the last iteration only checks whether any task is left. It takes none.
         let has_room = if is_last { tasks.open.is_empty() } else { busy < self.at_once() };
         if has_room && !tasks.asking && !tasks.idle {
             tasks.asking = true;
@@ -260,37 +260,39 @@ impl TaskLoopNode {
         None
     }
 
-    /// A task was chosen, or why none was.
+    /// Handles the result of a claim.
     fn claimed(&self, cx: &mut DecisionCx<'_>, site: &NodeSite<'_>, tasks: &mut TaskRounds, claim: &Claim) {
         let is_stale = std::mem::take(&mut tasks.stale);
         if tasks.over.is_some() {
-            // It is being ended: a task that was taken meanwhile goes back.
+            // The loop is being ended, so a task claimed in the meantime is returned.
             if let Claim::Task { id, task } = claim {
                 self.give_back(cx, site, tasks, id, task);
             }
             return;
         }
         match claim {
-            // What was wrong with the file, or with what is left, is no matter any more.
+            // An error in the file or in the remaining tasks no longer matters.
             claim if self.is_last(tasks) && !is_over(claim) => {
-                let rounds =
-                    if self.max == 1 { "one round".to_owned() } else { format!("{} rounds", self.max) };
+                let rounds = match self.max {
+                    1 => "its only iteration".to_owned(),
+                    max => format!("all {max} iterations"),
+                };
                 let id = &site.node.id;
-                let why = format!("`{id}` has had its {rounds}, and tasks are left: run again to go on");
+                let why = format!("`{id}` used {rounds}, and tasks are left; run again to continue");
                 tasks.over =
                     Some(Outcome::new(FinalStatus::Exhausted, EndReason::MaxIterations).because(why));
             }
-            // No task is done twice at once, whatever its file says.
+            // No task runs twice at the same time, whatever its file says.
             Claim::Task { id, .. } if tasks.open.iter().any(|round| round.id == *id) => tasks.idle = true,
             Claim::Task { id, task } => self.open(cx, site, tasks, id, task),
-            // A task was settled since somebody looked: it is looked again.
+            // A task was settled since the claim, so the loop claims again.
             Claim::Working if is_stale => {}
             _ if !tasks.open.is_empty() => tasks.idle = true,
             claim => tasks.over = Some(ending(tasks, claim)),
         }
     }
 
-    /// A round begins for a task: in a worktree of its own where there are several.
+    /// Starts the iteration of a task, in its own worktree if there are several jobs.
     fn open(
         &self,
         cx: &mut DecisionCx<'_>,
@@ -310,7 +312,7 @@ impl TaskLoopNode {
         open.push(round);
     }
 
-    /// A task that was taken too late is put back.
+    /// Returns a task that was claimed too late.
     fn give_back(
         &self,
         cx: &mut DecisionCx<'_>,
@@ -329,7 +331,7 @@ impl TaskLoopNode {
         open.push(round);
     }
 
-    /// Ends a round once the result of its task is in the file.
+    /// Ends an iteration once the result of its task is in the file.
     #[expect(clippy::too_many_arguments, reason = "one fact, and where it belongs")]
     fn settled(
         &self,
@@ -363,13 +365,13 @@ impl TaskLoopNode {
         }
         if let Some(error) = error {
             let (id, word) = (&round.id, status.word());
-            let result = format!("task `{id}` is {word}, which could not be written down");
+            let result = format!("task `{id}` is {word}, but that could not be written to its file");
             tasks.over = Some(unwritten(tasks.over.take(), result, error));
         }
         if let Some(until) = self.until.as_ref().filter(|_| tasks.over.is_none()) {
             let frame = round_frame(inside, round.round, "", None);
             tasks.over = match (Frame { task: Some(&round.task), ..frame }).is_true(cx, until) {
-                Ok(true) => Some(done(EndReason::Until).because(format!("`{}` holds", until.0.trim()))),
+                Ok(true) => Some(done(EndReason::Until).because(format!("`{}` is true", until.0.trim()))),
                 Ok(false) => None,
                 Err(outcome) => Some(outcome),
             };
@@ -377,12 +379,12 @@ impl TaskLoopNode {
     }
 }
 
-/// How the loop ends when no task is under way and none was taken.
+/// Returns the outcome of a loop that has no task in progress and found none to claim.
 fn ending(tasks: &TaskRounds, claim: &Claim) -> Outcome {
     let blocked = |reason: EndReason, why: String| Outcome::new(FinalStatus::Blocked, reason).because(why);
     match claim {
         Claim::Working | Claim::Task { .. } => {
-            blocked(EndReason::Deadlock, "tasks are in progress, and not in this run".to_owned())
+            blocked(EndReason::Deadlock, "tasks are in progress, but not in this run".to_owned())
         }
         Claim::NoneSelected { open } if tasks.rounds == 0 => {
             let open =
@@ -390,9 +392,9 @@ fn ending(tasks: &TaskRounds, claim: &Claim) -> Outcome {
             done(EndReason::NoneSelected).because(format!("`select` did not match {open}"))
         }
         Claim::AllDone if tasks.rounds == 0 => {
-            done(EndReason::AllDone).because("no task was there to be done".to_owned())
+            done(EndReason::AllDone).because("there were no tasks to do".to_owned())
         }
-        // A task of the last rounds may have been what `select` matched.
+        // `select` may have matched only tasks that are done by now.
         Claim::AllDone | Claim::NoneSelected { .. } => done(EndReason::AllDone),
         Claim::Failed { ids } => {
             let failed =
@@ -407,38 +409,38 @@ fn ending(tasks: &TaskRounds, claim: &Claim) -> Outcome {
     }
 }
 
-/// Whether no task is left that may be taken.
+/// Decides whether no task is left to claim.
 fn is_over(claim: &Claim) -> bool {
     matches!(claim, Claim::AllDone | Claim::NoneSelected { .. })
 }
 
-/// Which tasks have failed for good, and why they were not tried again where tries were left.
+/// Lists the tasks that failed for good, and the reason if they had attempts left.
 fn failed(tasks: &TaskRounds, ids: &[TaskId]) -> String {
     let (fixed, tried): (Vec<_>, Vec<_>) = ids.iter().partition(|id| tasks.fixed.contains_key(id));
     let mut told = Vec::new();
     if !tried.is_empty() {
         let names: Vec<&str> = tried.iter().map(|id| id.as_str()).collect();
         let tries = if tasks.attempts.allowed == 1 { "try" } else { "tries" };
-        told.push(format!("failed after {} {tries}: {}", tasks.attempts.allowed, names.join(", ")));
+        told.push(format!("tasks failed after {} {tries}: {}", tasks.attempts.allowed, names.join(", ")));
     }
     if !fixed.is_empty() {
         let why = |id: &TaskId| tasks.fixed.get(id).and_then(|outcome| outcome.detail.clone());
         let names: Vec<String> =
             fixed.into_iter().map(|id| format!("{id} ({})", why(id).unwrap_or_default())).collect();
-        told.push(format!("failed, and no other try can help: {}", names.join(", ")));
+        told.push(format!("tasks failed, and another try cannot help: {}", names.join(", ")));
     }
     told.join("; ")
 }
 
-/// How the loop ends where a result could not be written down: every one of them is named, since
-/// only there it is said.
+/// Returns the outcome of a loop that could not write down a result. It names every such result,
+/// because no other place mentions them.
 fn unwritten(over: Option<Outcome>, result: String, error: &str) -> Outcome {
     let why = format!("{result}: {error}");
     let Some(over) = over else {
         return Outcome::new(FinalStatus::Blocked, EndReason::TasksUnreadable).because(why);
     };
     let detail = match over.detail.as_deref().filter(|before| !before.is_empty()) {
-        // What is wrong with the file is said once.
+        // The problem with the file is mentioned only once.
         Some(before) if before.contains(error) => format!("{result}\n{before}"),
         Some(before) => format!("{before}\n{why}"),
         None => why,

@@ -1,4 +1,4 @@
-//! `workflow`: another workflow as a run of its own. What it is told, and what it may spend.
+//! `workflow`: runs another workflow as a child run, with its own inputs and budget.
 
 use std::collections::BTreeMap;
 
@@ -20,26 +20,23 @@ use crate::id::{NodeId, RunId, Verb, derive_run};
 use crate::run::{Activity, EndReason, FinalStatus, Outcome, Spent};
 use crate::spec::{MAX_DEPTH, Parent, Spec};
 
-/// As much of a text is shown where it does not fit.
+/// The length to which an error message cuts a value, in characters.
 const SHOWN: usize = 80;
 
-/// A run of another workflow.
+/// A node that runs another workflow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkflowNode {
-    /// Which.
     pub name: String,
-    /// What it is told.
     pub inputs: BTreeMap<String, Template>,
 }
 
-/// The run that does the work of a node.
+/// The state of a child run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SubRunState {
-    /// Which.
     pub run: RunId,
-    /// What that one spent so far.
+    /// The spending that the child run has reported.
     pub spent: Spent,
-    /// Whether its first turn is counted though it has not told of one yet.
+    /// The first turn is reserved, but the child run has reported none yet.
     #[serde(default)]
     pub is_ahead: bool,
 }
@@ -105,7 +102,7 @@ impl NodeRun for WorkflowNode {
                 state.spends(cx, &end.spent);
                 state.took_no_turn(cx);
                 match site.cut {
-                    // One that is being ended is over when everything is put away.
+                    // A node that is being ended waits for the end of the cleanup.
                     Some(_) => Delivered::UnderWay,
                     None => Delivered::Over(ended(cx, site, state, end)),
                 }
@@ -118,7 +115,7 @@ impl NodeRun for WorkflowNode {
         }
     }
 
-    /// What it spends until it is over still counts.
+    /// Keeps counting the spending of the child run until it ends.
     fn cancel(
         &self,
         cx: &mut DecisionCx<'_>,
@@ -131,15 +128,16 @@ impl NodeRun for WorkflowNode {
 }
 
 impl WorkflowNode {
-    /// Starts the run.
     fn start(&self, cx: &mut DecisionCx<'_>, site: &NodeSite<'_>) -> Result<SubRunState, Outcome> {
         let name = &self.name;
         let depth = cx.spec.parent.as_ref().map_or(0, |parent| parent.depth) + 1;
         if depth > MAX_DEPTH {
-            return Err(failed(EndReason::TooDeep, format!("runs start runs more than {MAX_DEPTH} deep")));
+            let why = format!("runs are nested more than {MAX_DEPTH} levels deep");
+            return Err(failed(EndReason::TooDeep, why));
         }
         let Some(other) = cx.spec.others.get(name) else {
-            return Err(failed(EndReason::NotYet, format!("there are no orders for the workflow `{name}`")));
+            let why = format!("the run has no settings for the workflow `{name}`");
+            return Err(failed(EndReason::NotYet, why));
         };
         let mut spec = Spec { input: cx.spec.input.clone(), ..other.clone() };
         tell(cx, &site.node.id, site.frame, &self.inputs, &mut spec)?;
@@ -158,8 +156,8 @@ impl WorkflowNode {
     }
 }
 
-/// Counts the first turn of a run that takes turns before it begins it: those that are started
-/// at the same moment would each find it unspent.
+/// Reserves the first turn of a child run that takes turns. Otherwise child runs that start at the
+/// same moment would all claim the last turn of a budget.
 fn count_first_turn(cx: &mut DecisionCx<'_>, spec: &Spec) -> Result<bool, Outcome> {
     if spec.sessions.is_empty() {
         return Ok(false);
@@ -170,10 +168,10 @@ fn count_first_turn(cx: &mut DecisionCx<'_>, spec: &Spec) -> Result<bool, Outcom
 }
 
 impl SubRunState {
-    /// The run tells what it spent in all.
+    /// Records the total spending that the child run reports.
     fn spends(&mut self, cx: &mut DecisionCx<'_>, now: &Spent) {
         let mut fresh = now.since(&self.spent);
-        // What was told before another, and comes after it, says nothing new.
+        // A report that arrives after a newer one adds nothing.
         self.spent.add(&fresh);
         if self.is_ahead && fresh.turns > 0 {
             self.is_ahead = false;
@@ -182,7 +180,7 @@ impl SubRunState {
         cx.spend_all(&fresh);
     }
 
-    /// The run is over, or never begins: the turn that was counted for it is given back.
+    /// Returns the reserved turn of a child run that ended or never started.
     fn took_no_turn(&mut self, cx: &mut DecisionCx<'_>) {
         if std::mem::take(&mut self.is_ahead) {
             cx.give_back_turn();
@@ -197,7 +195,7 @@ fn ended(cx: &mut DecisionCx<'_>, site: &NodeSite<'_>, state: &SubRunState, end:
     }
     let detail = end.outcome.detail.clone().unwrap_or_else(|| end.outcome.reason.sentence().to_owned());
     let why = format!("run {} is {}: {detail}", state.run, end.outcome.status.word());
-    // That what may be spent is spent can be so for this run, too.
+    // A budget that the child run shares with this run may be spent for both.
     let reason =
         if end.outcome.reason == EndReason::Budget { EndReason::Budget } else { EndReason::ChildFailed };
     Outcome::new(end.outcome.status, reason).because(why).from(&end.outcome)
@@ -207,7 +205,7 @@ fn failed(reason: EndReason, why: String) -> Outcome {
     Outcome::new(FinalStatus::Failed, reason).because(why)
 }
 
-/// Fills in what the node says of the inputs.
+/// Fills in the inputs of the child run.
 fn tell(
     cx: &DecisionCx<'_>,
     node: &NodeId,
@@ -231,7 +229,7 @@ fn tell(
     Ok(())
 }
 
-/// What a template gives as this kind; what it gives instead, where that does not fit.
+/// Renders a template as a value of this kind. The inner error is the text that does not fit.
 fn value(
     cx: &DecisionCx<'_>,
     frame: &Frame<'_>,
@@ -239,7 +237,7 @@ fn value(
     kind: InputKind,
 ) -> Result<Result<Value, String>, Outcome> {
     let text = match sole_expression(&template.0).filter(|_| kind != InputKind::Text) {
-        // In a text, a list is no longer JSON, nor is what is true.
+        // Rendered as text, a list or a boolean would no longer be JSON.
         Some(expression) => match frame.evaluate(cx, &Expression(expression.to_owned()))? {
             Value::String(text) => text,
             value => value.to_string(),
@@ -249,7 +247,7 @@ fn value(
     Ok(kind.read(&text).ok_or(text))
 }
 
-/// What is between the braces of a template that is nothing else.
+/// Returns the expression of a template that consists of nothing else.
 fn sole_expression(source: &str) -> Option<&str> {
     let inner = source.trim().strip_prefix("{{")?.strip_suffix("}}")?;
     let inner = inner.trim_start_matches('-').trim_end_matches('-');
@@ -257,7 +255,7 @@ fn sole_expression(source: &str) -> Option<&str> {
     is_one.then_some(inner)
 }
 
-/// Of an input whose kind is not known: what was planned as another kind of value is read as one.
+/// Reads the text of an input without a known kind as JSON if its planned value is not a text.
 fn like_planned(planned: Option<&Value>, text: String) -> Value {
     match planned {
         Some(Value::Null | Value::String(_)) | None => json!(text),
@@ -265,7 +263,7 @@ fn like_planned(planned: Option<&Value>, text: String) -> Value {
     }
 }
 
-/// Why what a node tells another workflow cannot be.
+/// Describes a value that does not fit the kind of an input.
 fn misfit(node: &NodeId, workflow: &str, input: &str, kind: InputKind, given: &str) -> String {
     let mut shown: String = given.chars().take(SHOWN).collect();
     if shown.len() < given.len() {
@@ -276,6 +274,6 @@ fn misfit(node: &NodeId, workflow: &str, input: &str, kind: InputKind, given: &s
         kind => kind.word(),
     };
     format!(
-        "`{node}` gives `{shown}` to the input `{input}` of workflow `{workflow}`, and that must be of kind {wanted}"
+        "`{node}` gives `{shown}` to the input `{input}` of workflow `{workflow}`, but the input must be of kind {wanted}"
     )
 }

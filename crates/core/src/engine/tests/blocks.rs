@@ -336,7 +336,7 @@ fn what_a_template_cannot_say_is_not_tried_again() {
         let story = Story::drawn(workflow);
         assert_eq!(story.ended(), (FinalStatus::Failed, EndReason::Template));
         assert!(
-            story.detail().ends_with("; not tried again: another try would find the same"),
+            story.detail().ends_with("; not tried again: another try would end the same way"),
             "{}",
             story.detail()
         );
@@ -348,7 +348,7 @@ fn what_a_template_cannot_say_is_not_tried_again() {
     fails(Builder::new("w").start(shell("x").id("a").when("outputs.nobody.text").retry(6, NONE)));
 }
 
-const NOT_AGAIN: &str = "; not tried again: another try would find the same";
+const NOT_AGAIN: &str = "; not tried again: another try would end the same way";
 
 /// A block after a first node, which may be tried six times more.
 fn tried_again(block: impl FnOnce(Builder) -> Builder) -> Story {
@@ -417,7 +417,7 @@ fn a_criteria_loop_without_its_signal_is_exhausted() {
         .start(criteria_loop("S").max(1).each(|round| round.then(prompt("work").id("a"))).id("l"));
     let mut story = Story::drawn(workflow);
     story.says("a@1", "no");
-    assert_eq!(story.detail(), "`l` is not done after 1 round");
+    assert_eq!(story.detail(), "`l` is not done after 1 iteration");
 }
 
 fn three(limit: u32, join: Join) -> Story {

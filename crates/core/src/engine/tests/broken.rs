@@ -16,7 +16,7 @@ fn an_effect_that_breaks_ends_the_run_whatever_its_node_says_of_failures() {
     assert_eq!(story.wanted(), ["x.1.1.cleanup"]);
     assert_eq!(story.cleaned("x").ended(), (FinalStatus::Failed, EndReason::InternalError));
     let detail = story.state.outcome().and_then(|outcome| outcome.detail.clone());
-    assert_eq!(detail.as_deref(), Some("Windlass broke while it performed `x.1.1.shell`: a fault"));
+    assert_eq!(detail.as_deref(), Some("performing `x.1.1.shell` failed: a fault"));
 }
 
 #[test]

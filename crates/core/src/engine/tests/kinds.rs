@@ -39,7 +39,7 @@ fn a_kind_of_node_is_named_only_where_the_architecture_page_says() {
         .map(|file| file.replace("<kind>", "land"))
         .collect();
     said.sort();
-    assert_eq!(files_that_name(&root.join("crates"), ["Act::Land", "LandNode"]), said);
+    assert_eq!(files_that_name(&root.join("crates"), ["NodeKind::Land", "LandNode"]), said);
     let count = format!("{} files", said.len());
     assert!(section.contains(&count), "the section says `{count}`");
 }

@@ -312,7 +312,7 @@ fn what_another_run_is_told_is_of_the_kind_it_wants() {
     }
     assert_eq!(
         told(InputKind::Integer, "many").detail(),
-        "`sub` gives `many` to the input `it` of workflow `other`, and that must be of kind integer"
+        "`sub` gives `many` to the input `it` of workflow `other`, but the input must be of kind integer"
     );
 }
 
@@ -484,7 +484,7 @@ fn another_run_that_failed_by_a_template_is_not_tried_again() {
     let story = ends(odd.clone());
     assert_eq!(story.ended(), (FinalStatus::Failed, EndReason::ChildFailed));
     assert!(
-        story.detail().ends_with("not tried again: another try would find the same"),
+        story.detail().ends_with("not tried again: another try would end the same way"),
         "{}",
         story.detail()
     );
@@ -552,14 +552,14 @@ fn a_question_where_nobody_is_asked_is_answered_by_its_default() {
             News::NodeFinished { outcome, .. } => outcome.detail.clone(),
             _ => None,
         });
-        let words = "`gate` asks: Ship?; nobody may be asked: the default `no` was taken";
+        let words = "`gate` asks: Ship?; no one can be asked: used the default `no`";
         assert_eq!(told.as_deref(), Some(words));
     }
     assert_eq!(story(OnQuestion::Empty, None).ended(), (FinalStatus::Completed, EndReason::AllDone));
     assert_eq!(story(OnQuestion::Fail, None).ended(), (FinalStatus::Blocked, EndReason::Question));
     let why = story(OnQuestion::Fail, None).detail();
     assert!(
-        why.starts_with("`gate` asks: Ship?; nobody may be asked; run it with `--on-question wait`"),
+        why.starts_with("`gate` asks: Ship?; no one can be asked; run with `--on-question wait`"),
         "{why}"
     );
     assert_eq!(story(OnQuestion::Wait, Some("no")).state.progress().word(), "waiting");
@@ -583,7 +583,7 @@ fn a_question_that_nobody_answers_in_time_is_answered_by_its_default() {
     assert!(late.state.bookkeeping.asks.is_empty(), "nobody is asked any more");
     let told =
         late.state.bookkeeping.nodes[&NodeId::new("gate")].outcome.clone().and_then(|outcome| outcome.detail);
-    assert_eq!(told.as_deref(), Some("nobody answered within 1h: the default `no` was used"));
+    assert_eq!(told.as_deref(), Some("no one answered within 1h: used the default `no`"));
     assert!(late.step.news.contains(&News::WaitOver));
     late.answers(Some("ask/gate"), "yes");
     assert_eq!(late.command("after"), "no", "an answer that comes later changes nothing");

@@ -39,7 +39,7 @@ fn a_node_with_the_state_of_another_kind_ends_the_run() {
     apply(&mut state, NOW, &Event::CleanedUp { effect: id.clone() });
 
     let why = internal(&state);
-    assert!(why.contains("`a` is a `shell` node, and the run keeps rounds"), "{why}");
+    assert!(why.contains("`a` is a `shell` node, but its state is that of a loop"), "{why}");
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn a_block_with_the_state_of_another_kind_ends_the_run_and_its_branches() {
     while let Some(planned) = open.pop() {
         open.extend(apply(&mut state, NOW, &Event::CleanedUp { effect: planned.id }).effects);
     }
-    assert!(internal(&state).contains("is a `if` node, and the run keeps a command line"));
+    assert!(internal(&state).contains("is a `if` node, but its state is that of a command line"));
 }
 
 #[test]
@@ -75,5 +75,7 @@ fn a_fact_that_no_node_of_its_kind_can_be_told_ends_the_run() {
     let results = vec![result(true)];
     let told = apply(&mut state, NOW, &Event::ChecksFinished { effect: step.effects[0].id.clone(), results });
     apply(&mut state, NOW, &Event::CleanedUp { effect: told.effects[0].id.clone() });
-    assert!(internal(&state).contains("`a` is a `shell` node and was told checks_finished"));
+    assert!(
+        internal(&state).contains("`a` is a `shell` node, which cannot handle the event checks_finished")
+    );
 }

@@ -47,9 +47,9 @@ fn what_was_decided_otherwise_is_named_with_its_record() {
     assert_eq!(
         told,
         [
-            "record 2: it does `a.1.1.session` besides",
-            "record 3: it no longer tells `paused`",
-            "record 6: it does `c.1.1.prepare` in another way",
+            "record 2: it also does `a.1.1.session`",
+            "record 3: it no longer reports `paused`",
+            "record 6: it does `c.1.1.prepare` differently",
         ]
     );
 }
@@ -69,7 +69,7 @@ fn a_log_is_followed_as_long_as_its_effects_are_those_that_are_planned() {
     let Followed { state, divergence } = follow(&story);
     assert_eq!(state, Some(story.state), "who looks at it sees it all the same");
     let told = divergence.map(|divergence| divergence.to_string());
-    let first = "record 2 planned nothing, and this windlass would plan `a.1.1.session`";
+    let first = "record 2 planned nothing, but this windlass plans `a.1.1.session`";
     assert_eq!(told.as_deref(), Some(first));
 }
 
@@ -241,7 +241,7 @@ fn where_other_work_is_under_way_there_is_no_place_for_a_fork() {
     let busy = fork_point(&story.records, &node("a2"), None).expect_err("b was under way");
     assert_eq!(
         busy.to_string(),
-        "when `a2` began, other work was under way: b.1.1.shell; fork at a node that ran alone"
+        "other work was in progress when `a2` started: b.1.1.shell; fork at a node that ran alone"
     );
 }
 

@@ -539,7 +539,7 @@ fn plugin_mode_ends_on_red_checks_with_their_names_and_blames_the_plugin_only_wi
     let mut story = looped_by_a_plugin(2);
     story.plugin_lets_go(2, true, false);
     assert_eq!(story.ends(), (FinalStatus::Exhausted, EndReason::MaxIterations));
-    assert!(story.detail().contains("checks still fail: test"), "{}", story.detail());
+    assert!(story.detail().contains("checks still failing: test"), "{}", story.detail());
     let mut story = looped_by_a_plugin(5);
     story.plugin_lets_go(2, false, true);
     assert_eq!(story.ends(), (FinalStatus::Failed, EndReason::PluginStopped));

@@ -272,7 +272,7 @@ fn a_task_that_failed_is_tried_again_and_told_what_was_wrong() {
     story.session_ends(SessionVerdict::Completed).seen(false).cleaned("do@2");
     story.settled("t@2", TaskStatus::Failing).claimed(Claim::Failed { ids: vec![task("a")] });
     assert_eq!(story.ended(), (FinalStatus::Failed, EndReason::TasksFailed));
-    assert_eq!(story.detail(), "failed after 2 tries: a");
+    assert_eq!(story.detail(), "tasks failed after 2 tries: a");
 }
 
 #[test]
@@ -357,7 +357,7 @@ fn every_result_that_could_not_be_written_is_named_at_the_end() {
         story.tell(Event::TaskSettled { effect, status: TaskStatus::Passing, why: None, error });
     }
     assert_eq!(story.ended(), (FinalStatus::Blocked, EndReason::TasksUnreadable));
-    let unwritten = |task| format!("task `{task}` is passing, which could not be written down");
+    let unwritten = |task| format!("task `{task}` is passing, but that could not be written to its file");
     assert_eq!(story.detail(), format!("{}\n{}: line 1: broken", unwritten("b"), unwritten("a")));
 }
 
@@ -607,7 +607,7 @@ fn a_task_whose_template_has_no_value_is_not_tried_again_and_the_others_are_done
     assert_eq!(story.ended(), (FinalStatus::Failed, EndReason::TasksFailed));
     assert_eq!(
         story.detail(),
-        "failed, and no other try can help: a (`task.steps` is undefined (line 1, column 7), in: do {{ task.steps }}); not tried again: another try would find the same"
+        "tasks failed, and another try cannot help: a (`task.steps` is undefined (line 1, column 7), in: do {{ task.steps }}); not tried again: another try would end the same way"
     );
     // What failed otherwise may be tried again.
     let mut story = each("do {{ task.name }}");

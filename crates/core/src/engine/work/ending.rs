@@ -1,4 +1,4 @@
-//! Endings: whatever happens, nothing is left running, waiting or armed.
+//! Ends the work of an agent, and makes sure that nothing is left running, waiting or armed.
 
 use super::{hooks, plan, session, turn};
 use crate::effect::Effect;
@@ -8,15 +8,15 @@ use crate::id::Verb;
 use crate::looping::LoopMode;
 use crate::run::{Outcome, SessionPhase, SessionWork};
 
-/// Decides how the work ends, and has everything put away.
+/// Sets the outcome of the work and plans the cleanup.
 pub(in crate::engine) fn end(work: &mut SessionWork, cx: &mut DecisionCx<'_>, outcome: Outcome) {
     release_hooks(work, cx);
     if turn::mode(work) == Some(LoopMode::Plugin) {
-        // The process is not read to its end any more: the turns it made are counted here.
+        // The process is no longer read to its end, so its turns are counted here.
         let stops = work.turn.as_mut().map_or(0, |turn| std::mem::take(&mut turn.stops));
         session::held_turns(work, cx, stops);
     }
-    // Nothing else may still be begun; a turn's own end is still read for what it spent.
+    // Drops all other open effects. The end of the turn stays open, because it reports the usage.
     let node = work.node.id.clone();
     let is_begun = |verb: Verb| verb == Verb::Session;
     let held = std::mem::take(&mut cx.book.deferred);
@@ -29,7 +29,7 @@ pub(in crate::engine) fn end(work: &mut SessionWork, cx: &mut DecisionCx<'_>, ou
     work.phase = SessionPhase::Ending { outcome };
 }
 
-/// Hooks that wait for an answer get one: a Stop may stop, a tool may not run.
+/// Answers the hooks that wait: a Stop may stop, a tool may not run.
 fn release_hooks(work: &mut SessionWork, cx: &mut DecisionCx<'_>) {
     if let SessionPhase::Judging { hook: Some(hook), .. } = work.phase.clone() {
         hooks::answer(work, cx, &hook, "stop", None, HookAnswer::Pass);
@@ -43,7 +43,7 @@ fn release_hooks(work: &mut SessionWork, cx: &mut DecisionCx<'_>) {
     }
 }
 
-/// Everything was put away: how it ended.
+/// Returns the outcome once the cleanup is done.
 pub(super) fn cleaned_up(work: &mut SessionWork, cx: &mut DecisionCx<'_>) -> Option<Outcome> {
     let SessionPhase::Ending { outcome } = work.phase.clone() else { return None };
     cx.book.open.retain(|planned| planned.id.node != work.node.id);

@@ -1,4 +1,4 @@
-//! Hook calls: each is answered once, and a resend gets the same answer.
+//! Hook calls. Each call gets one answer, and a repeated call gets the same answer.
 
 use super::{ending, session, turn};
 use crate::effect::Effect;
@@ -11,10 +11,10 @@ use crate::looping::LoopMode;
 use crate::run::{Ask, EndReason, FinalStatus, KeptReply, News, Outcome, SessionPhase, SessionWork, Waiting};
 use crate::spec::{OnPermission, OnQuestion};
 
-/// What an agent is told when a question finds nobody.
+/// The agent's answer to a question when no person may be asked.
 const NOBODY: &str = "Nobody is here to answer. Decide by yourself, and note the decision.";
 
-/// A hook asked.
+/// Handles a hook call.
 pub(super) fn asked(work: &mut SessionWork, cx: &mut DecisionCx<'_>, call: &HookCall) {
     let open = matches!(
         work.phase,
@@ -27,7 +27,8 @@ pub(super) fn asked(work: &mut SessionWork, cx: &mut DecisionCx<'_>, call: &Hook
         HookKind::Tool(_) | HookKind::Permission(_) | HookKind::Question { .. } if !open => {
             too_late(cx, call);
         }
-        // Its next steps build on one that nobody allowed: it gets no tool until it knows.
+        // The agent's next steps build on a call that no one allowed, so it gets no tool until it
+        // knows.
         HookKind::Tool(used) | HookKind::Permission(used) if was_cut_off(work, call) => {
             count_tool_hook(work);
             answer(work, cx, &call.id, "tool", Some(&used.name), cut_off());
@@ -42,7 +43,7 @@ pub(super) fn asked(work: &mut SessionWork, cx: &mut DecisionCx<'_>, call: &Hook
     }
 }
 
-/// Whether nobody answered an earlier call of the turn, and the agent was not told yet.
+/// Decides whether an earlier call of the turn got no answer and the agent does not know it yet.
 fn was_cut_off(work: &SessionWork, call: &HookCall) -> bool {
     work.turn.as_ref().is_some_and(|turn| turn.has_missed(&call.unanswered))
 }
@@ -53,7 +54,8 @@ fn cut_off() -> HookAnswer {
     HookAnswer::Deny { reason: reason.to_owned() }
 }
 
-/// The agent wants to stop: where the loop lives in the hook, the turn is over and judged.
+/// Handles the agent's request to stop. If the loop runs inside the hook, the turn ends and is
+/// judged.
 fn stop(work: &mut SessionWork, cx: &mut DecisionCx<'_>, call: &HookCall, last_message: &Option<String>) {
     let hook = &call.id;
     if turn::mode(work) == Some(LoopMode::InSession)
@@ -74,13 +76,13 @@ fn stop(work: &mut SessionWork, cx: &mut DecisionCx<'_>, call: &HookCall, last_m
     }
     match &mut work.phase {
         SessionPhase::InTurn => turn::look(work, cx, Some(hook.clone()), last_message.clone()),
-        // The CLI gave up on the first call and asks anew: the verdict goes to this one.
+        // The CLI gave up on the first call and sent a new one, which gets the verdict.
         SessionPhase::Judging { hook: waiting, .. } => *waiting = Some(hook.clone()),
         _ => answer(work, cx, hook, "stop", None, HookAnswer::Pass),
     }
 }
 
-/// The agent wants to stop a turn that was cut off: it goes on with the same turn.
+/// Continues an interrupted turn that the agent wants to stop.
 fn not_yet(work: &mut SessionWork, cx: &mut DecisionCx<'_>, call: &HookCall) {
     missed(work, cx, &call.unanswered);
     let again = match cx.cannot_afford_again() {
@@ -96,7 +98,7 @@ fn not_yet(work: &mut SessionWork, cx: &mut DecisionCx<'_>, call: &HookCall) {
     }
 }
 
-/// What people answered to these calls never reached the agent: it is kept until the agent asks again.
+/// Keeps people's answers to these calls until the agent asks again, because they never reached it.
 pub(super) fn missed(work: &SessionWork, cx: &mut DecisionCx<'_>, unanswered: &[HookId]) {
     let ours = cx.book.replies.iter_mut().filter(|reply| reply.ask.node == work.node.id);
     for reply in ours.filter(|reply| unanswered.contains(&reply.ask.hook)) {
@@ -112,8 +114,9 @@ fn tool(work: &mut SessionWork, cx: &mut DecisionCx<'_>, call: &HookCall, used: 
     follow(work, cx, &call.id, ("tool", used), ruling);
 }
 
-/// The agent CLI asks about a call that the rules let pass. What a rule allows by name is allowed, and
-/// what a person has just allowed; what is allowed only because no rule speaks of it is a person's.
+/// Answers a permission request of the agent CLI for a call that the rules permit. A rule that
+/// names the call, or a person's recent permission, allows it. A call that no rule names needs a
+/// person.
 fn permission(work: &mut SessionWork, cx: &mut DecisionCx<'_>, call: &HookCall, used: &ToolCall) {
     let Some(session_settings) = cx.spec.sessions.get(&work.step) else { return };
     let around = CallSite { workspace: &work.workspace, real: call.real.as_ref() };
@@ -125,12 +128,12 @@ fn permission(work: &mut SessionWork, cx: &mut DecisionCx<'_>, call: &HookCall, 
         Ruling::Allow if is_granted(&session_settings.permissions, around, used) => Ruling::Allow,
         Ruling::Allow | Ruling::Ask => Ruling::Ask,
     };
-    // One answer of a person is for one call.
+    // A person's permission is valid for one call.
     permitted.and_then(|at| cx.book.permitted.remove(at));
     follow(work, cx, &call.id, ("permission", used), ruling);
 }
 
-/// Answers as the rules say, and where they leave it open as the policy does.
+/// Answers according to the rules, or according to the policy where the rules leave it open.
 fn follow(
     work: &mut SessionWork,
     cx: &mut DecisionCx<'_>,
@@ -155,7 +158,7 @@ fn follow(
             let reason = refuse("a person must permit this; the run stops here");
             answer(work, cx, hook, asked, Some(name), reason);
             let outcome = Outcome::new(FinalStatus::Blocked, EndReason::Permission)
-                .because(format!("the agent wants to use {name}, which needs a person's permission"));
+                .because(format!("the agent wants to use {name}"));
             ending::end(work, cx, outcome);
         }
         (Ruling::Ask, OnPermission::Ask) => {
@@ -204,7 +207,7 @@ fn wait_for_person(work: &SessionWork, cx: &mut DecisionCx<'_>, ask: Ask) {
     cx.book.asks.push(ask);
 }
 
-/// A person answered what an agent asked. What is still open of it waits on.
+/// Handles a person's answer to an agent. Questions without an answer stay open.
 pub(in crate::engine) fn person_answered(cx: &mut DecisionCx<'_>, at: usize, reply: &PersonReply) {
     let Some(ask) = cx.book.asks.get_mut(at) else { return };
     if let (PersonReply::Answers { answers }, None) = (reply, &ask.tool) {
@@ -233,7 +236,7 @@ pub(in crate::engine) fn person_answered(cx: &mut DecisionCx<'_>, at: usize, rep
     cx.decision.news.push(News::WaitOver);
 }
 
-/// An answer without a question's text stands for every question not answered by name.
+/// Applies an answer without a question text to every question that has no answer of its own.
 fn spread(questions: &[Question], answers: &[(String, String)]) -> Vec<(String, String)> {
     let general = answers.iter().find(|(question, _)| question.is_empty()).map(|(_, answer)| answer);
     let pick = |Question { text, .. }: &Question| {
@@ -243,7 +246,7 @@ fn spread(questions: &[Question], answers: &[(String, String)]) -> Vec<(String, 
     questions.iter().filter_map(pick).collect()
 }
 
-/// Answers a call of the turn under way.
+/// Answers a call of the current turn.
 pub(super) fn answer(
     work: &SessionWork,
     cx: &mut DecisionCx<'_>,
@@ -257,7 +260,7 @@ pub(super) fn answer(
     reply_to(cx, id, hook, asked, tool, told);
 }
 
-/// Answers a call and remembers the answer for a resend.
+/// Answers a call and keeps the answer for a repeated call.
 pub(in crate::engine) fn reply_to(
     cx: &mut DecisionCx<'_>,
     id: EffectId,
@@ -279,7 +282,7 @@ pub(in crate::engine) fn reply_to(
     cx.plan(id, Effect::AnswerHook { hook: hook.clone(), answer: told });
 }
 
-/// A call of a turn that is over, or that is nobody's: a Stop may stop, a tool may not run.
+/// Answers a call of a turn that ended, or of no known turn: a Stop may stop, a tool may not run.
 pub(in crate::engine) fn too_late(cx: &mut DecisionCx<'_>, call: &HookCall) {
     let node = call.from.as_ref().map_or_else(|| NodeId::new("run"), |from| from.node.clone());
     let id = EffectId { node, iteration: 1, attempt: 1, verb: Verb::Answer };

@@ -1,6 +1,6 @@
-//! The work of one node with an agent: turns, what is made of each, and hook calls.
+//! The work of one node with an agent: its turns, their verdicts, and hook calls.
 //!
-//! A family of events has a file each.
+//! Each family of events has its own file.
 
 pub(super) mod ending;
 pub(super) mod hooks;
@@ -15,12 +15,12 @@ use crate::graph::SessionPrompt;
 use crate::id::{EffectId, Verb};
 use crate::run::{News, SessionPhase, SessionWork};
 
-/// Begins the work: everything it needs is made first.
+/// Starts the work with the preparation of everything that it needs.
 pub(super) fn begin(cx: &mut DecisionCx<'_>, work: &mut SessionWork, args: Option<String>) {
     plan(work, cx, Verb::Prepare, Effect::Prepare { args });
 }
 
-/// New work of a node.
+/// Returns the initial work of a node.
 pub(super) fn new(node: SessionPrompt, step: &crate::id::NodeId, workspace: &str) -> SessionWork {
     SessionWork {
         node,
@@ -47,7 +47,7 @@ pub(super) fn new(node: SessionPrompt, step: &crate::id::NodeId, workspace: &str
     }
 }
 
-/// Applies a fact to the work it is about. Effects were settled before.
+/// Applies an event to the work that it concerns. The caller has already settled the effect.
 pub(super) fn apply(
     cx: &mut DecisionCx<'_>,
     site: &NodeSite<'_>,
@@ -75,7 +75,7 @@ pub(super) fn apply(
     Delivered::UnderWay
 }
 
-/// Plans an effect of the turn under way.
+/// Plans an effect of the current turn.
 fn plan(work: &SessionWork, cx: &mut DecisionCx<'_>, verb: Verb, effect: Effect) -> EffectId {
     let id = EffectId { node: work.node.id.clone(), iteration: work.turns + 1, attempt: work.attempt, verb };
     cx.plan(id, effect)

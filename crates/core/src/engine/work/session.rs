@@ -1,4 +1,4 @@
-//! Processes of a turn: that one began, and what is made of its end.
+//! The processes of a turn: their start, and the verdict at their end.
 
 use super::{ending, hooks, plan, turn};
 use crate::effect::Effect;
@@ -9,16 +9,16 @@ use crate::looping::{LoopMode, prompt};
 use crate::run::{EndReason, FinalStatus, News, Outcome, SessionPhase, SessionWork, Turn, Waiting};
 use crate::time::Moment;
 
-/// How often a transient error or an interruption in a row is tried again.
+/// The number of retries after consecutive transient errors or interruptions.
 const RETRIES: u32 = 3;
-/// The longest pause after a rate limit that does not say when it ends.
+/// The longest pause after a rate limit with an unknown end.
 const RATE_LIMIT_MAX_MS: u64 = 3_600_000;
-/// What is said of a turn in which a hook gave up.
+/// The description of a turn in which a hook gave up.
 const NO_OWNER: &str = "Windlass was not running when the agent needed an answer";
-/// The shortest pause after one that says so: its end may be a moment ago.
+/// The shortest pause after a rate limit with a known end, which may already have passed.
 const RATE_LIMIT_MIN_MS: u64 = 1_000;
 
-/// The host was started.
+/// Handles the start of the host.
 pub(super) fn started(
     work: &mut SessionWork,
     cx: &mut DecisionCx<'_>,
@@ -37,11 +37,11 @@ pub(super) fn started(
     });
 }
 
-/// The process is over and its stream read.
+/// Handles the end of the process, after its stream was read.
 pub(super) fn ended(work: &mut SessionWork, cx: &mut DecisionCx<'_>, effect: &EffectId, end: &SessionEnd) {
     work.usage.add(&end.usage);
     cx.spend(&end.usage);
-    // What was said before an answer that is a value alone is not the last word.
+    // If the answer is only a value, an earlier message is not the last message.
     if end.last_message.is_some() || end.value.is_some() {
         work.last_message.clone_from(&end.last_message);
     }
@@ -62,7 +62,7 @@ pub(super) fn ended(work: &mut SessionWork, cx: &mut DecisionCx<'_>, effect: &Ef
             cx.book.open.retain(|planned| planned.id.node != work.node.id || planned.id.verb != Verb::Wait);
             ending::end(work, cx, outcome);
         }
-        // A verdict is on its way and finds the process gone, or it is already decided.
+        // A verdict is pending and will find the process gone, or the outcome is already decided.
         SessionPhase::Judging { .. }
         | SessionPhase::Preparing
         | SessionPhase::Pausing { .. }
@@ -71,17 +71,17 @@ pub(super) fn ended(work: &mut SessionWork, cx: &mut DecisionCx<'_>, effect: &Ef
 }
 
 fn after_turn(work: &mut SessionWork, cx: &mut DecisionCx<'_>, turn: &Turn, end: &SessionEnd) {
-    // What began can be gone on with; a process that never spoke left no conversation.
+    // A session that started can be resumed. A process without any answer left no conversation.
     let resume = turn.resumed || end.spoke || turn.stops > 0;
     let was_heard = !turn.has_missed(&end.unanswered) && !has_stopped_unheard(work, turn);
     let is_done = end.verdict == SessionVerdict::Completed && was_heard;
     if turn::mode(work) == Some(LoopMode::Plugin) && !is_done {
-        // Each stop the plugin held was the end of a turn; only the one cut off is open.
+        // Each stop that the plugin held ended a turn. Only the interrupted turn is open.
         held_turns(work, cx, turn.stops);
     }
     match &end.verdict {
-        // What the agent made of tools that nobody allowed and nobody refused is not how its turn ended.
-        // Where the owner was there all the time, its hooks do not reach it, and never will.
+        // The agent worked with tools that no one allowed or refused, so its verdict does not
+        // count. But if the owner was there all the time, the hooks do not reach it and never will.
         SessionVerdict::Completed | SessionVerdict::Failed { .. }
             if !was_heard && broken_transport(work, turn, end).is_none() =>
         {
@@ -95,7 +95,7 @@ fn after_turn(work: &mut SessionWork, cx: &mut DecisionCx<'_>, turn: &Turn, end:
         }
         SessionVerdict::TimedOut => {
             let outcome =
-                Outcome::new(FinalStatus::Failed, EndReason::Timeout).because("the agent's time was spent");
+                Outcome::new(FinalStatus::Failed, EndReason::Timeout).because("the agent ran out of time");
             ending::end(work, cx, outcome);
         }
         SessionVerdict::Failed { what, cause: _ } => {
@@ -105,7 +105,8 @@ fn after_turn(work: &mut SessionWork, cx: &mut DecisionCx<'_>, turn: &Turn, end:
     }
 }
 
-/// Whether the agent stopped while nobody owned the run: its loop lives in the Stop hook, and none came.
+/// Decides whether the agent stopped while the run had no owner, so that its Stop hook got no
+/// answer.
 fn has_stopped_unheard(work: &SessionWork, turn: &Turn) -> bool {
     turn.owner_changed && turn::mode(work) == Some(LoopMode::InSession)
 }
@@ -116,30 +117,30 @@ fn done(work: &mut SessionWork, cx: &mut DecisionCx<'_>, turn: &Turn, end: &Sess
         return ending::end(work, cx, outcome);
     }
     if turn::mode(work) == Some(LoopMode::Plugin) {
-        // The plugin held the stops; the last one is counted when the turn is judged.
+        // The plugin held the stops. The last one is counted when the turn is judged.
         held_turns(work, cx, turn.stops.saturating_sub(1));
     }
     turn::look(work, cx, None, end.last_message.clone());
 }
 
-/// Turns that were over without the process ending.
+/// Counts turns that ended while the process kept running.
 pub(super) fn held_turns(work: &mut SessionWork, cx: &mut DecisionCx<'_>, turns: u32) {
     work.turns = work.turns.saturating_add(turns);
     cx.book.turns = cx.book.turns.saturating_add(turns);
     cx.count_turns(turns);
 }
 
-/// Whether hooks that had to come did not. While nobody owned the run they may have given up.
+/// Describes missing hooks. While the run had no owner, hooks may have given up.
 fn broken_transport(work: &SessionWork, turn: &Turn, end: &SessionEnd) -> Option<String> {
     if turn.owner_changed {
         return None;
     }
     if end.tool_calls > 0 && turn.tool_hooks == 0 {
         let calls = end.tool_calls;
-        return Some(format!("the agent made {calls} tool calls and none of their hooks arrived"));
+        return Some(format!("the agent made {calls} tool calls, but none of their hooks arrived"));
     }
     if turn::mode(work) == Some(LoopMode::InSession) && turn.stops == 0 {
-        return Some("the agent stopped and its Stop hook did not arrive".to_owned());
+        return Some("the agent stopped, but its Stop hook did not arrive".to_owned());
     }
     None
 }
@@ -159,7 +160,7 @@ fn transient(work: &mut SessionWork, cx: &mut DecisionCx<'_>, what: &str, resume
     work.transient += 1;
     if work.transient > RETRIES {
         let outcome = Outcome::new(FinalStatus::Failed, EndReason::TransientErrors)
-            .because(format!("{what}; tried again {RETRIES} times"));
+            .because(format!("{what} (after {RETRIES} retries)"));
         return ending::end(work, cx, outcome);
     }
     let until = cx.at.plus_ms(cx.spec.limits.retry_ms.saturating_mul(1 << (work.transient - 1)));
@@ -180,18 +181,18 @@ fn interrupted(work: &mut SessionWork, cx: &mut DecisionCx<'_>, what: &str, resu
     turn::begin_again(work, cx, resume);
 }
 
-/// Counts another interruption of the turn; how the work ends where it was one too many.
+/// Counts another interruption of the turn. Returns the outcome if there were too many.
 fn count_interruption(work: &mut SessionWork, what: &str) -> Option<Outcome> {
     work.interrupted += 1;
     let is_one_too_many = work.interrupted > RETRIES;
     is_one_too_many.then(|| {
         Outcome::new(FinalStatus::Failed, EndReason::Interrupted)
-            .because(format!("{what}; tried again {RETRIES} times"))
+            .because(format!("{what} (after {RETRIES} retries)"))
     })
 }
 
-/// The agent wants to stop a turn in which nobody answered it: it may not, and is told to look again at
-/// what it was refused. How the work ends where that happened too often.
+/// Tells the agent, which wants to stop a turn without answers, to try the refused calls again.
+/// Returns the outcome if that happened too often.
 pub(super) fn cut_off_in_session(work: &mut SessionWork, unanswered: &[HookId]) -> Result<String, Outcome> {
     if let Some(turn) = &mut work.turn {
         turn.unanswered.extend(unanswered.iter().cloned());

@@ -1,4 +1,4 @@
-//! Turns: how one begins, and what is made of it when it is over.
+//! Starts and judges the turns of an agent.
 
 use super::{ending, plan};
 use crate::effect::{Effect, SessionPlan};
@@ -11,10 +11,10 @@ use crate::looping::verdict::{CheckResult, Inspection, Verdict, ends_before_chec
 use crate::looping::{LoopMode, prompt};
 use crate::run::{EndReason, FinalStatus, News, Outcome, SessionPhase, SessionWork, Turn};
 
-/// Milliseconds an agent that may stop has for doing so by itself.
+/// The time in which an agent that may stop must do so by itself, in milliseconds.
 const CLOSING_MS: u64 = 60_000;
 
-/// Everything is in place: the first turn begins.
+/// Starts the first turn once everything is prepared.
 pub(super) fn prepared(work: &mut SessionWork, cx: &mut DecisionCx<'_>, end: &PrepareEnd) {
     if work.phase != SessionPhase::Preparing {
         return;
@@ -35,11 +35,11 @@ pub(super) fn prepared(work: &mut SessionWork, cx: &mut DecisionCx<'_>, end: &Pr
     begin(work, cx);
 }
 
-/// Begins the next turn, in a new session or, where the mode says so, in the one there is.
+/// Starts the next turn, in a new session or, if the mode requires it, in the current one.
 fn begin(work: &mut SessionWork, cx: &mut DecisionCx<'_>) {
-    // Kept until the turn is over: one that was cut off is told the same again.
+    // Kept until the turn ends, because a repeated turn gets the same feedback.
     let feedback = work.feedback.clone();
-    // An answer that does not fit is mended by who gave it.
+    // The session that gave an answer that does not fit is asked to correct it.
     let goes_on = work.turns > 0 && (mode(work) != Some(LoopMode::Fresh) || work.unfit > 0);
     let (session, text) = match (&work.session, work.node.rules()) {
         (Some(session), Some(rules)) if goes_on => {
@@ -54,7 +54,7 @@ fn begin(work: &mut SessionWork, cx: &mut DecisionCx<'_>) {
     start_session(work, cx, session, goes_on, text);
 }
 
-/// Tries the same turn again, in the conversation there is or in a new one.
+/// Repeats the same turn, in the current session or in a new one.
 pub(super) fn begin_again(work: &mut SessionWork, cx: &mut DecisionCx<'_>, resume: bool) {
     work.attempt += 1;
     match work.session.clone().filter(|_| resume) {
@@ -103,7 +103,7 @@ fn start_session(
     work.phase = SessionPhase::InTurn;
 }
 
-/// Shows people which turn is under way.
+/// Shows the number of the current turn in the tracker.
 fn mark(work: &mut SessionWork, cx: &mut DecisionCx<'_>) {
     if work.node.rules().is_some_and(|rules| rules.tracker_path.is_some()) {
         let iteration = work.turns + 1;
@@ -111,7 +111,7 @@ fn mark(work: &mut SessionWork, cx: &mut DecisionCx<'_>) {
     }
 }
 
-/// A turn is over, by its Stop hook or by its process: look at what it left.
+/// Inspects the result of a turn that ended by its Stop hook or by its process.
 pub(super) fn look(
     work: &mut SessionWork,
     cx: &mut DecisionCx<'_>,
@@ -122,7 +122,7 @@ pub(super) fn look(
     plan(work, cx, Verb::Inspect, Effect::Inspect { last_message });
 }
 
-/// Tracker and repository were looked at: run the checks where they can still change anything.
+/// Runs the checks after the inspection, unless they cannot change the verdict any more.
 pub(super) fn inspected(work: &mut SessionWork, cx: &mut DecisionCx<'_>, seen: &Inspection) {
     let SessionPhase::Judging { sight, .. } = &mut work.phase else { return };
     *sight = Some(seen.clone());
@@ -133,7 +133,6 @@ pub(super) fn inspected(work: &mut SessionWork, cx: &mut DecisionCx<'_>, seen: &
     plan(work, cx, Verb::Checks, Effect::RunChecks { names: Vec::new(), workspace });
 }
 
-/// The checks have run.
 pub(super) fn checked(work: &mut SessionWork, cx: &mut DecisionCx<'_>, results: &[CheckResult]) {
     if matches!(work.phase, SessionPhase::Judging { .. }) {
         conclude(work, cx, results);
@@ -189,17 +188,18 @@ fn verdict(work: &SessionWork, sight: &Inspection, results: &[CheckResult]) -> V
         SessionPromptKind::Prompt { .. } => return Verdict::End(single_turn(results)),
     };
     match judge(rules, work.turns, work.idle_turns, sight, results) {
-        // Red checks explain why it is not done, whoever let the agent stop: it goes on with them.
+        // Failed checks explain why the work is not done, so the agent continues with them as
+        // feedback.
         Verdict::Next { feedback: None } if rules.mode == LoopMode::Plugin => Verdict::End(
             Outcome::new(FinalStatus::Failed, EndReason::PluginStopped)
-                .because("the plugin that loops let the agent stop before it was done"),
+                .because("the plugin ended its loop before the work was done"),
         ),
         verdict => verdict,
     }
 }
 
-/// The verdict, unless the answer does not fit its schema: the agent is told what is wrong, twice.
-/// Beside it, what does not fit.
+/// Replaces the verdict if the answer does not fit its schema. The agent gets two more attempts.
+/// Also returns the problem.
 fn fitting(work: &mut SessionWork, verdict: Verdict) -> (Verdict, Option<String>) {
     let (Some(form), Verdict::End(Outcome { status: FinalStatus::Completed, .. })) = (&work.schema, &verdict)
     else {
@@ -235,11 +235,11 @@ fn single_turn(results: &[CheckResult]) -> Outcome {
         return Outcome::new(FinalStatus::Completed, EndReason::TurnDone);
     }
     Outcome::new(FinalStatus::Failed, EndReason::ChecksFailed)
-        .because(format!("failed: {}", failed.join(", ")))
+        .because(format!("checks failed: {}", failed.join(", ")))
 }
 
-/// It is decided how the run ends. A waiting Stop hook may stop, and the agent gets the time
-/// to do so by itself, so that its last words and its spending are in the stream.
+/// Lets the agent stop after the outcome is decided. The agent gets time to end by itself, so that
+/// the stream contains its last message and its usage.
 fn close(work: &mut SessionWork, cx: &mut DecisionCx<'_>, hook: Option<HookId>, outcome: Outcome) {
     if let Some(hook) = hook {
         super::hooks::answer(work, cx, &hook, "stop", None, HookAnswer::Pass);
@@ -252,7 +252,7 @@ fn close(work: &mut SessionWork, cx: &mut DecisionCx<'_>, hook: Option<HookId>, 
     plan(work, cx, Verb::Wait, Effect::WaitUntil { until });
 }
 
-/// Another turn: in the living session by its Stop hook, or in a process of its own.
+/// Starts another turn: in the running session through its Stop hook, or in a new process.
 fn go_on(work: &mut SessionWork, cx: &mut DecisionCx<'_>, hook: Option<HookId>, feedback: Option<String>) {
     match (hook, work.node.rules()) {
         (Some(hook), Some(rules)) if work.turn.is_some() => {
@@ -272,7 +272,7 @@ fn go_on(work: &mut SessionWork, cx: &mut DecisionCx<'_>, hook: Option<HookId>, 
     }
 }
 
-/// A wait is over: the turn is tried again, or an agent that should have stopped is stopped.
+/// Repeats the turn after a wait, or ends an agent that should have stopped.
 pub(super) fn wait_over(work: &mut SessionWork, cx: &mut DecisionCx<'_>) {
     match work.phase.clone() {
         SessionPhase::Pausing { resume, .. } => {
@@ -284,7 +284,7 @@ pub(super) fn wait_over(work: &mut SessionWork, cx: &mut DecisionCx<'_>) {
     }
 }
 
-/// How the loop goes on, when it is one.
+/// Returns the mode of the loop, if the node loops.
 pub(super) fn mode(work: &SessionWork) -> Option<LoopMode> {
     work.node.rules().map(|rules| rules.mode)
 }

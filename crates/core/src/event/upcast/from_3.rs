@@ -1,16 +1,16 @@
-//! Version 3 to version 4.
+//! Upcasts records from version 3 to version 4.
 //!
-//! A record holds an event, the effects that were planned for it, and what people were told (`news`). Each kind
-//! of these whose form differs has a function here, named after its `type`.
+//! A record contains an event, the effects planned for it, and the news for people. Each kind of
+//! these whose form differs has a function here, named after its `type`.
 
 mod asked;
 
 use serde_json::{Map, Value, json};
 
-/// What a step gives: nothing, or what is wrong with the record.
+/// The result of an upcast. The error describes the problem with the record.
 type UpcastResult = Result<(), String>;
 
-/// Returns a record of version 3 as one of version 4, but for its number.
+/// Returns a record of version 3 in the form of version 4. The caller sets the version number.
 pub(super) fn step(mut record: Value) -> Result<Value, String> {
     event(record.get_mut("event").ok_or("it has no event")?)?;
     each(&mut record, "effects", effect)?;
@@ -32,9 +32,8 @@ fn event(event: &mut Value) -> UpcastResult {
     }
 }
 
-/// One planned effect: its id, and what to do.
 fn effect(planned: &mut Value) -> UpcastResult {
-    let effect = planned.get_mut("effect").ok_or("an effect says nothing to do")?;
+    let effect = planned.get_mut("effect").ok_or("a planned effect has no `effect`")?;
     match kind(effect)? {
         "answer_hook" => answer_hook(effect),
         "start_run" => start_run(effect),
@@ -56,14 +55,14 @@ fn run_started(event: &mut Value) -> UpcastResult {
     event.get_mut("spec").map_or(Ok(()), spec)
 }
 
-/// An error stood beside what was made.
+/// Version 3 stored an error beside the result.
 fn prepared(event: &mut Value) -> UpcastResult {
     let fields = fields_in(event)?;
     let (texts, fingerprint) = (fields.remove("texts"), fields.remove("fingerprint"));
     let end = match fields.remove("error") {
         Some(Value::String(why)) => json!({"failed": {"why": why}}),
         _ => {
-            let fingerprint = fingerprint.ok_or("what was prepared has no fingerprint")?;
+            let fingerprint = fingerprint.ok_or("a `prepared` event has no `fingerprint`")?;
             let mut ready = json!({"fingerprint": fingerprint});
             if let Some(texts) = texts {
                 fields_in(&mut ready)?.insert("texts".to_owned(), texts);
@@ -79,9 +78,9 @@ fn hook_asked(event: &mut Value) -> UpcastResult {
     event.pointer_mut("/call/kind").map_or(Ok(()), asked::hook_kind)
 }
 
-/// A turn that ended well was `done`. Why one failed was text alone.
+/// Version 3 called a successful turn `done` and described a failure in text alone.
 fn session_ended(event: &mut Value) -> UpcastResult {
-    let verdict = event.pointer_mut("/end/verdict").ok_or("a turn has no verdict")?;
+    let verdict = event.pointer_mut("/end/verdict").ok_or("a `session_ended` event has no verdict")?;
     if verdict.as_str() == Some("done") {
         *verdict = "completed".into();
     }
@@ -95,10 +94,10 @@ fn task_settled(_event: &mut Value) -> UpcastResult {
     Ok(())
 }
 
-/// Without a folder, the branch said why there was none.
+/// Version 3 stored the error as the branch if there was no folder.
 fn worktree_made(event: &mut Value) -> UpcastResult {
     let fields = fields_in(event)?;
-    let branch = fields.remove("branch").ok_or("a worktree has no branch")?;
+    let branch = fields.remove("branch").ok_or("a `worktree_made` event has no `branch`")?;
     let target = fields.remove("target").unwrap_or_default();
     let end = match fields.remove("workspace") {
         Some(Value::String(workspace)) => {
@@ -110,10 +109,10 @@ fn worktree_made(event: &mut Value) -> UpcastResult {
     Ok(())
 }
 
-/// Two claims stood beside the words.
+/// Version 3 stored two flags beside the text.
 fn landed(event: &mut Value) -> UpcastResult {
     let fields = fields_in(event)?;
-    let what = fields.remove("what").ok_or("a landing has no words")?;
+    let what = fields.remove("what").ok_or("a `landed` event has no `what`")?;
     let is = |claim: Option<Value>| claim == Some(Value::Bool(true));
     let end = match (is(fields.remove("landed")), is(fields.remove("hindered"))) {
         (true, _) => json!({"landed": {"what": what}}),
@@ -155,23 +154,22 @@ fn waiting(news: &mut Value) -> UpcastResult {
 
 // Parts
 
-/// What a run is asked to do, and each run that it may start.
 fn spec(_spec: &mut Value) -> UpcastResult {
     Ok(())
 }
 
-/// Applies a function to every value of a list, where there is one.
+/// Applies a function to every value of a list, if there is one.
 fn each(record: &mut Value, list: &str, change: fn(&mut Value) -> UpcastResult) -> UpcastResult {
     let values = record.get_mut(list).and_then(Value::as_array_mut);
     values.into_iter().flatten().try_for_each(change)
 }
 
 fn fields_in(value: &mut Value) -> Result<&mut Map<String, Value>, String> {
-    value.as_object_mut().ok_or_else(|| "a part of it is no object".to_owned())
+    value.as_object_mut().ok_or_else(|| "a part of it is not an object".to_owned())
 }
 
 fn kind(value: &Value) -> Result<&str, String> {
-    value.get("type").and_then(Value::as_str).ok_or_else(|| "a part of it says no type".to_owned())
+    value.get("type").and_then(Value::as_str).ok_or_else(|| "a part of it has no `type`".to_owned())
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What only some kinds of nodes may have. What a node cannot have cannot be written.
+//! Options that only some kinds of nodes have. The marker types keep an option off other kinds.
 
 use serde_json::Value;
 
@@ -22,13 +22,13 @@ impl<K: SessionMarker> NodeBuilder<K> {
         })
     }
 
-    /// Turns until it is done.
+    /// Repeats the session turn by turn until it is done.
     #[must_use]
     pub fn turns(self, turns: TurnLoop) -> Self {
         self.with_session(|session| session.turns = Some(turns))
     }
 
-    /// The JSON Schema of what it must answer.
+    /// Sets the JSON Schema of the answer.
     #[must_use]
     pub fn schema(self, schema: Value) -> Self {
         self.with_session(|session| session.schema = Some(schema))
@@ -36,7 +36,7 @@ impl<K: SessionMarker> NodeBuilder<K> {
 }
 
 impl NodeBuilder<EntityCallMarker> {
-    /// Its arguments, a template.
+    /// Sets the arguments, a template.
     #[must_use]
     pub fn args(self, text: impl Into<String>) -> Self {
         self.with_session(|session| {
@@ -49,7 +49,7 @@ impl NodeBuilder<EntityCallMarker> {
 }
 
 impl NodeBuilder<AgentMarker> {
-    /// What it is asked, a template.
+    /// Sets the prompt, a template.
     #[must_use]
     pub fn prompt(self, text: impl Into<String>) -> Self {
         self.with_session(|session| {
@@ -61,7 +61,7 @@ impl NodeBuilder<AgentMarker> {
 }
 
 impl NodeBuilder<ShellMarker> {
-    /// It may be run again when nobody knows whether it was.
+    /// Allows Windlass to run the command again if a crash leaves open whether it ran.
     #[must_use]
     pub fn idempotent(self) -> Self {
         self.with_act(|kind| {
@@ -73,7 +73,7 @@ impl NodeBuilder<ShellMarker> {
 }
 
 impl NodeBuilder<TaskLoopMarker> {
-    /// The file, a template.
+    /// Sets the task file, a template.
     #[must_use]
     pub fn path(self, file: impl Into<String>) -> Self {
         self.with_act(|kind| {
@@ -83,7 +83,7 @@ impl NodeBuilder<TaskLoopMarker> {
         })
     }
 
-    /// The loop is over when it holds, whatever tasks are left.
+    /// Ends the loop when the condition is true, even if tasks are left.
     #[must_use]
     pub fn until(self, condition: impl Into<String>) -> Self {
         self.with_act(|kind| {
@@ -93,7 +93,7 @@ impl NodeBuilder<TaskLoopMarker> {
         })
     }
 
-    /// Which of the ready tasks may be taken.
+    /// Restricts the loop to tasks for which the condition is true.
     #[must_use]
     pub fn select(self, condition: impl Into<String>) -> Self {
         self.with_act(|kind| {
@@ -103,7 +103,7 @@ impl NodeBuilder<TaskLoopMarker> {
         })
     }
 
-    /// Rounds at most.
+    /// Limits the iterations.
     #[must_use]
     pub fn max(self, rounds: u32) -> Self {
         self.with_act(|kind| {
@@ -113,7 +113,7 @@ impl NodeBuilder<TaskLoopMarker> {
         })
     }
 
-    /// How many tasks at once, each in a worktree of its own where there are several.
+    /// Sets how many tasks run at once. With more than one, each task has its own worktree.
     #[must_use]
     pub fn jobs(self, tasks: u32) -> Self {
         self.with_act(|kind| {
@@ -123,7 +123,7 @@ impl NodeBuilder<TaskLoopMarker> {
         })
     }
 
-    /// How often a task is tried before it counts as failed.
+    /// Sets how many tries a task has before it counts as failed.
     #[must_use]
     pub fn attempts(self, tries: u32) -> Self {
         self.with_act(|kind| {
@@ -133,7 +133,7 @@ impl NodeBuilder<TaskLoopMarker> {
         })
     }
 
-    /// Done before each task.
+    /// Sets the nodes that run before each task.
     #[must_use]
     pub fn before_each(self, steps: impl FnOnce(Steps) -> Steps) -> Self {
         self.with_act(|kind| {
@@ -143,7 +143,7 @@ impl NodeBuilder<TaskLoopMarker> {
         })
     }
 
-    /// Done for each task.
+    /// Sets the nodes that run for each task.
     #[must_use]
     pub fn each(self, steps: impl FnOnce(Steps) -> Steps) -> Self {
         self.with_act(|kind| {
@@ -155,7 +155,7 @@ impl NodeBuilder<TaskLoopMarker> {
 }
 
 impl NodeBuilder<CriteriaLoopMarker> {
-    /// Rounds at most.
+    /// Limits the iterations.
     #[must_use]
     pub fn max(self, rounds: u32) -> Self {
         self.with_act(|kind| {
@@ -165,7 +165,7 @@ impl NodeBuilder<CriteriaLoopMarker> {
         })
     }
 
-    /// Done in each round.
+    /// Sets the nodes of an iteration.
     #[must_use]
     pub fn each(self, steps: impl FnOnce(Steps) -> Steps) -> Self {
         self.with_act(|kind| {
@@ -177,7 +177,7 @@ impl NodeBuilder<CriteriaLoopMarker> {
 }
 
 impl NodeBuilder<WorkflowMarker> {
-    /// What it is told, a template.
+    /// Passes an input to the workflow; the value is a template.
     #[must_use]
     pub fn with_input(self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.with_act(|kind| {
@@ -189,7 +189,7 @@ impl NodeBuilder<WorkflowMarker> {
 }
 
 impl NodeBuilder<AskMarker> {
-    /// The only answers.
+    /// Restricts the answer to these choices.
     #[must_use]
     pub fn choices<C: Into<String>>(self, answers: impl IntoIterator<Item = C>) -> Self {
         self.with_act(|kind| {
@@ -199,7 +199,7 @@ impl NodeBuilder<AskMarker> {
         })
     }
 
-    /// The answer where nobody is asked.
+    /// Sets the answer for runs that cannot ask a person.
     #[must_use]
     pub fn default(self, answer: impl Into<String>) -> Self {
         self.with_act(|kind| {

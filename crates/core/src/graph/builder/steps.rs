@@ -1,4 +1,4 @@
-//! A sequence of nodes that is being written, and the blocks in it.
+//! A sequence of nodes under construction, and the blocks in it.
 
 use crate::graph::workflow::{
     Budget, Expression, IfNode, Join, LoopNode, Node, NodeKind, OnFailure, ParallelBranch, ParallelNode,
@@ -6,13 +6,13 @@ use crate::graph::workflow::{
 };
 use crate::id::NodeId;
 
-/// Nodes, one after the other.
+/// Nodes that run one after the other.
 #[derive(Debug, Clone, Default)]
 pub struct Steps {
     pub(super) body: Vec<Node>,
 }
 
-/// How often a loop goes round.
+/// The end of a loop: conditions and a maximum.
 #[derive(Debug, Clone, Default)]
 pub struct LoopRounds {
     until: Vec<Expression>,
@@ -27,7 +27,8 @@ pub struct ParallelBranches {
     branches: Vec<ParallelBranch>,
 }
 
-/// A node that says nothing but what it does. Its name is given at the end.
+/// Makes a node of this kind without options. [`name_nodes`](crate::graph::ids::name_nodes) names
+/// it later.
 pub(super) fn bare(act: NodeKind) -> Node {
     Node {
         id: NodeId::new(""),
@@ -41,14 +42,14 @@ pub(super) fn bare(act: NodeKind) -> Node {
 }
 
 impl Steps {
-    /// The next node.
+    /// Adds the next node.
     #[must_use]
     pub fn then(mut self, node: impl Into<Node>) -> Steps {
         self.body.push(node.into());
         self
     }
 
-    /// One of two ways.
+    /// Adds an `if` with its two blocks.
     #[must_use]
     pub fn if_(
         self,
@@ -61,14 +62,14 @@ impl Steps {
         self.then(bare(NodeKind::If(IfNode { condition, then, otherwise })))
     }
 
-    /// The same again.
+    /// Adds a loop.
     #[must_use]
     pub fn loop_(self, rounds: LoopRounds, body: impl FnOnce(Steps) -> Steps) -> Steps {
         let body = body(Steps::default()).body;
         self.then(bare(NodeKind::Loop(LoopNode { until: rounds.until, max: rounds.max, body })))
     }
 
-    /// Several things at once.
+    /// Adds a block whose branches run at the same time.
     #[must_use]
     pub fn parallel(self, lanes: impl FnOnce(ParallelBranches) -> ParallelBranches) -> Steps {
         let ParallelBranches { limit, join, branches } = lanes(ParallelBranches::default());
@@ -86,24 +87,24 @@ impl Steps {
 }
 
 impl LoopRounds {
-    /// Until this holds, looked at after each round.
+    /// Ends the loop when the condition is true after an iteration.
     pub fn until(condition: impl Into<String>) -> LoopRounds {
         LoopRounds { until: vec![Expression(condition.into())], max: 0 }
     }
 
-    /// So many, and no more.
+    /// Ends the loop after `max` iterations.
     pub fn times(max: u32) -> LoopRounds {
         LoopRounds { until: Vec::new(), max }
     }
 
-    /// Or until this holds.
+    /// Adds another condition that ends the loop.
     #[must_use]
     pub fn or(mut self, condition: impl Into<String>) -> LoopRounds {
         self.until.push(Expression(condition.into()));
         self
     }
 
-    /// Rounds at most.
+    /// Limits the iterations.
     #[must_use]
     pub fn max(mut self, max: u32) -> LoopRounds {
         self.max = max;
@@ -112,21 +113,21 @@ impl LoopRounds {
 }
 
 impl ParallelBranches {
-    /// One more branch.
+    /// Adds a branch.
     #[must_use]
     pub fn branch(mut self, name: impl Into<String>, body: impl FnOnce(Steps) -> Steps) -> ParallelBranches {
         self.branches.push(ParallelBranch { name: name.into(), body: body(Steps::default()).body });
         self
     }
 
-    /// How many at once; all, where nothing is said.
+    /// Limits how many branches run at once. Without a limit, all do.
     #[must_use]
     pub fn limit(mut self, limit: u32) -> ParallelBranches {
         self.limit = limit;
         self
     }
 
-    /// When it is over; when all branches are, where nothing is said.
+    /// Decides which branches must end before the block ends; by default all of them.
     #[must_use]
     pub fn join(mut self, join: Join) -> ParallelBranches {
         self.join = join;

@@ -278,14 +278,14 @@ fn what_is_no_workflow_is_refused_with_all_its_mistakes() {
     assert_eq!(
         mistakes(Builder::new("")),
         [
-            "error: no node was given to `start` → nodes",
+            "error: `start` was not called: it adds the first node → nodes",
             "error: the workflow has no name → name",
             "error: the workflow has no nodes → nodes",
         ]
     );
     assert_eq!(
         mistakes(Builder::new("w").then(prompt("a")).start(prompt("b"))),
-        ["error: `start` comes first → nodes"]
+        ["error: `start` must come before all other nodes → nodes"]
     );
     assert_eq!(
         mistakes(Builder::new("w").start(prompt("a")).start(prompt("b"))),
@@ -300,8 +300,8 @@ fn what_is_no_workflow_is_refused_with_all_its_mistakes() {
         mistakes(ids),
         [
             "error: two nodes are called `x-y` → x-y.id",
-            "error: `x-y` and `x_y` are the same in templates → x_y.id (a dash may be written as an underscore there)",
-            "error: `Big!` is no id → Big!.id (an id is small letters, digits, `-` and `_`, and begins with a letter or a digit)",
+            "error: `x-y` and `x_y` are the same in templates → x_y.id (templates may write a dash as an underscore)",
+            "error: `Big!` is not an id → Big!.id (an id has lowercase letters, digits, `-` and `_`, and starts with a letter or digit)",
         ]
     );
     let empty =

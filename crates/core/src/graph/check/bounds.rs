@@ -1,7 +1,7 @@
-//! Whether every loop ends, every question is answered, and the budget is enough.
+//! Checks that every loop ends, every question has an answer, and the budget is enough.
 //!
-//! A loop needs a bound of its own or a budget around it. Where only a condition ends it, that is
-//! said; where nothing does, it is an error.
+//! A loop needs a `max` or an enclosing budget. A loop that only a condition ends is a warning; a
+//! loop that nothing ends is an error.
 
 use super::context::CheckContext;
 use super::diagnostic::{GraphDiagnostic, GraphDiagnostics};
@@ -22,14 +22,14 @@ pub(super) fn look(outline: &Outline<'_>, known: &CheckContext<'_>, found: &mut 
         found.whole(GraphDiagnostic::error(None, "budget", text));
     }
     if outline.workflow.settings.timeout_ms == Some(0) {
-        found.whole(GraphDiagnostic::error(None, "settings.timeout", "no node can run in no time"));
+        found.whole(GraphDiagnostic::error(None, "settings.timeout", "a timeout of 0 leaves no time to run"));
     }
     for node in &outline.nodes {
         for text in too_small(&node.node.budget, all.get(node.at).copied().unwrap_or_default()) {
             found.error(node, "budget", text);
         }
         if node.node.settings.timeout_ms == Some(0) {
-            found.error(node, "timeout", "this node cannot run in no time");
+            found.error(node, "timeout", "a timeout of 0 leaves no time to run");
         }
         act(node, known, found);
     }
@@ -41,7 +41,7 @@ fn too_small(budget: &Budget, least: LowerBound) -> Vec<String> {
         Some(turns) if u64::from(turns) < least.turns => {
             let allowed = if turns == 1 { "1 turn".to_owned() } else { format!("{turns} turns") };
             let needed = if least.turns == 1 { "1 is".to_owned() } else { format!("{} are", least.turns) };
-            texts.push(format!("the budget allows {allowed}, and at least {needed} needed"));
+            texts.push(format!("the budget allows {allowed}, but at least {needed} needed"));
         }
         _ => {}
     }
@@ -49,7 +49,7 @@ fn too_small(budget: &Budget, least: LowerBound) -> Vec<String> {
         Some(0) => texts.push("the budget allows no time at all".to_owned()),
         Some(ms) if ms < least.ms => {
             let (allowed, waited) = (seconds(ms), seconds(least.ms));
-            texts.push(format!("the budget allows {allowed}, and at least {waited} are waited for"));
+            texts.push(format!("the budget allows {allowed}, but the waits take at least {waited}"));
         }
         _ => {}
     }
@@ -65,7 +65,7 @@ fn too_small(budget: &Budget, least: LowerBound) -> Vec<String> {
     texts
 }
 
-/// A time in seconds, as exact as it is.
+/// Formats a time in seconds, or in milliseconds if it is not a whole number of seconds.
 fn seconds(ms: u64) -> String {
     if ms.is_multiple_of(1000) { format!("{} s", ms / 1000) } else { format!("{ms} ms") }
 }
@@ -101,11 +101,11 @@ fn act(node: &OutlineNode<'_>, known: &CheckContext<'_>, found: &mut GraphDiagno
             if *jobs == 0 {
                 found.node(
                     node,
-                    GraphDiagnostic::error(None, "task_loop.jobs", "no task is done").hint("jobs: 1"),
+                    GraphDiagnostic::error(None, "task_loop.jobs", "0 jobs run no task").hint("jobs: 1"),
                 );
             }
             if *attempts == 0 {
-                let finding = GraphDiagnostic::error(None, "task_loop.attempts", "no task is tried");
+                let finding = GraphDiagnostic::error(None, "task_loop.attempts", "0 attempts run no task");
                 found.node(node, finding.hint("attempts: 3"));
             }
         }
@@ -115,10 +115,10 @@ fn act(node: &OutlineNode<'_>, known: &CheckContext<'_>, found: &mut GraphDiagno
         }
         NodeKind::Review(ReviewNode { max_cycles, threshold, .. }) => {
             if *max_cycles == 0 {
-                found.warning(node, "review.max_cycles", "a person is asked at the first rejection");
+                found.warning(node, "review.max_cycles", "Windlass asks a person at the first rejection");
             }
             if threshold.is_some_and(|threshold| !(0.0..=1.0).contains(&threshold)) {
-                found.error(node, "review.threshold", "a threshold is from 0 to 1");
+                found.error(node, "review.threshold", "the threshold must be from 0 to 1");
             }
         }
         _ => {}
@@ -149,7 +149,7 @@ fn turns(node: &OutlineNode<'_>, session: &Session, found: &mut GraphDiagnostics
     ends(node, "turns.blocked", turns.blocked.as_deref(), "the marker is empty", blocked, found);
 }
 
-/// What should end turns must be something that can be read.
+/// Checks that a text which ends the turns is not empty and that Windlass can find it.
 fn ends(
     node: &OutlineNode<'_>,
     field: &'static str,
@@ -169,14 +169,14 @@ fn ends(
     }
 }
 
-/// A plugin that loops looks for the promise and counts; it knows of no tracker.
+/// Checks `plugin` mode: the plugin counts turns and searches for the promise, but reads no tracker.
 fn plugin_mode(node: &OutlineNode<'_>, turns: &TurnLoop, found: &mut GraphDiagnostics) {
     if turns.promise.is_none() {
         let text = "in `plugin` mode only a promise completes the turns, and there is none";
         let finding = GraphDiagnostic::error(None, "turns.mode", text);
         found.node(node, finding.hint("add `promise: DONE`, or choose another mode"));
     } else if turns.marker.is_some() {
-        let text = "in `plugin` mode there is no tracker: this marker completes nothing";
+        let text = "`plugin` mode has no tracker, so this marker has no effect";
         found.warning(node, "turns.marker", text);
     }
 }
@@ -190,20 +190,12 @@ fn ask(
 ) {
     let literal = "write the answer itself";
     if choices.iter().any(|choice| !is_plain(choice)) {
-        let finding = GraphDiagnostic::error(
-            None,
-            "choices",
-            "Windlass fills nothing into a choice, and one is a template",
-        );
+        let finding = GraphDiagnostic::error(None, "choices", "a choice cannot be a template");
         found.node(node, finding.hint(literal));
     }
     match default {
         Some(default) if !is_plain(default) => {
-            let finding = GraphDiagnostic::error(
-                None,
-                "default",
-                "Windlass fills nothing into a default, and this one is a template",
-            );
+            let finding = GraphDiagnostic::error(None, "default", "the default cannot be a template");
             found.node(node, finding.hint(literal));
         }
         Some(default) if !choices.is_empty() && choices.iter().all(|choice| choice != default) => {
@@ -213,12 +205,12 @@ fn ask(
         }
         None if known.is_headless => {
             let finding =
-                GraphDiagnostic::error(None, "default", "nobody is there to answer, and there is no default");
-            found.node(node, finding.hint("say what is to be done then: `default: …`"));
+                GraphDiagnostic::error(None, "default", "no one can answer, and there is no default");
+            found.node(node, finding.hint("add an answer for this case: `default: …`"));
         }
         _ => {}
     }
     if choices.len() == 1 {
-        found.warning(node, "choices", "there is only one answer");
+        found.warning(node, "choices", "there is only one choice");
     }
 }

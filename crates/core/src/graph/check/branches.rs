@@ -1,4 +1,4 @@
-//! Whether the branches of a parallel block make sense beside each other.
+//! Checks that the branches of a parallel block can run at the same time.
 
 use std::ops::Range;
 
@@ -19,12 +19,11 @@ pub(super) fn look(outline: &Outline<'_>, known: &CheckContext<'_>, found: &mut 
             if *limit != 1 {
                 writers(node, &writing, found);
                 if let Some((looping, beside)) = beside_a_plugins_loop(branches, &is_in_plugin_mode) {
-                    let text =
-                        format!("`{looping}` loops by a plugin, whose loop would take in `{beside}`, too");
+                    let text = format!("`{looping}` loops by a plugin, which would also loop `{beside}`");
                     let finding = GraphDiagnostic::error(None, "branches", text);
                     found.node(
                         node,
-                        finding.hint("run one after the other: `limit: 1`, or choose another `mode`"),
+                        finding.hint("run the branches in turn with `limit: 1`, or choose another `mode`"),
                     );
                 }
             }
@@ -36,8 +35,8 @@ fn is_in_plugin_mode(node: &Node) -> bool {
     matches!(&node.kind, NodeKind::Session(Session { turns: Some(turns), .. }) if turns.mode == Some(LoopMode::Plugin))
 }
 
-/// Of branches that run at once, a node whose loop a plugin has, and one with a session beside it: the
-/// plugin loops on whatever stops in the folder.
+/// Finds a node whose turns a plugin repeats, and a node with a session in another branch that runs at
+/// the same time. The plugin would repeat that session, too: it acts on every session in the folder.
 pub fn beside_a_plugins_loop<'w>(
     branches: &'w [ParallelBranch],
     is_looped: &dyn Fn(&Node) -> bool,
@@ -67,7 +66,7 @@ fn form(
         let finding = GraphDiagnostic::warning(None, "branches", "there is only one branch");
         found.node(node, finding.hint("take its nodes out of `parallel`"));
     } else if limit == 1 {
-        // Those that change files should run one after the other.
+        // Branches that change files should run one after the other.
         if writing.len() > 1 {
             return;
         }
@@ -79,7 +78,7 @@ fn form(
     }
 }
 
-/// The first branches that may change files.
+/// Returns the first two branches that may change files.
 fn writing<'w>(
     outline: &Outline<'_>,
     node: &OutlineNode<'_>,
@@ -108,7 +107,7 @@ fn writes(outline: &Outline<'_>, range: Range<usize>, known: &CheckContext<'_>) 
     })
 }
 
-/// An entity that may use no tool that changes files only reads.
+/// Returns whether a session may change files. An entity without a tool that changes files only reads.
 fn source_writes(source: &PromptSource, known: &CheckContext<'_>) -> bool {
     let (kind, name) = match source {
         PromptSource::Prompt { .. } => return true,

@@ -1,4 +1,5 @@
-//! Workflows that run workflows: whether they exist, are told what they need, and come to an end.
+//! Checks the workflows that a workflow runs: they exist, get their inputs, and do not run each other
+//! endlessly.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -9,7 +10,7 @@ use super::diagnostic::{GraphDiagnostic, GraphDiagnostics};
 use super::outline::{Outline, OutlineNode};
 use super::suggest::{did_you_mean, shown};
 use crate::graph::template::is_plain;
-use crate::graph::workflow::{InputKind, Node, NodeKind, Template, Workflow, WorkflowNode};
+use crate::graph::workflow::{Node, NodeKind, Template, Workflow, WorkflowNode};
 use crate::spec::MAX_DEPTH;
 
 pub(super) fn look(outline: &Outline<'_>, known: &CheckContext<'_>, found: &mut GraphDiagnostics) {
@@ -38,7 +39,7 @@ pub(super) fn look(outline: &Outline<'_>, known: &CheckContext<'_>, found: &mut 
 
 fn told(node: &OutlineNode<'_>, called: &Workflow, given: BTreeSet<&str>, found: &mut GraphDiagnostics) {
     let names: BTreeSet<&str> = called.inputs.iter().map(|input| input.name.as_str()).collect();
-    // Every workflow has an `input`; who does not say one passes its own on.
+    // Every workflow has an `input`; by default the caller passes on its own.
     for name in given.difference(&names).filter(|name| **name != "input") {
         let text = format!("workflow {} has no input {}", shown(&called.name), shown(name));
         let finding = GraphDiagnostic::error(None, "with", text).unknown_key(*name);
@@ -56,7 +57,7 @@ fn told(node: &OutlineNode<'_>, called: &Workflow, given: BTreeSet<&str>, found:
     }
 }
 
-/// Whether what is written out fits; what a template gives is known when it runs.
+/// Checks inputs without templates. The value of a template is known only in a run.
 fn fitting(
     node: &OutlineNode<'_>,
     called: &Workflow,
@@ -67,7 +68,7 @@ fn fitting(
         let Some(Template(text)) = given.get(&input.name).filter(|given| is_plain(&given.0)) else {
             continue;
         };
-        let value = read(input.kind, text);
+        let value = input.kind.read(text);
         let is_choice = |value: &Value| input.choices.is_empty() || input.choices.contains(value);
         let wanted = match value {
             Some(value) if is_choice(&value) => continue,
@@ -83,17 +84,6 @@ fn fitting(
     }
 }
 
-/// What is written out, as what an input is; nothing where it cannot be that.
-fn read(kind: InputKind, text: &str) -> Option<Value> {
-    let value = match (kind, text.trim()) {
-        (InputKind::Text, _) => Value::from(text),
-        (InputKind::Boolean, "yes" | "1") => Value::from(true),
-        (InputKind::Boolean, "no" | "0") => Value::from(false),
-        (_, text) => serde_json::from_str(text).ok()?,
-    };
-    Some(value).filter(|value| kind.admits(value))
-}
-
 fn depth(
     outline: &Outline<'_>,
     node: &OutlineNode<'_>,
@@ -107,23 +97,23 @@ fn depth(
             found.error(node, "workflow", text);
         }
         CallPath::Deep(deep) if deep > MAX_DEPTH => {
-            let text = format!("workflows run workflows {deep} deep, where {MAX_DEPTH} deep they may");
+            let text = format!("workflows run each other {deep} levels deep; the limit is {MAX_DEPTH}");
             found.error(node, "workflow", text);
         }
         CallPath::Deep(_) => {}
     }
 }
 
-/// What a workflow leads to.
+/// The calls below a workflow.
 #[derive(Clone)]
 enum CallPath {
-    /// So many inside each other, itself included.
+    /// The depth of the calls, including the workflow itself.
     Deep(u32),
-    /// Back to one that was already running.
+    /// A cycle: the workflows from the first repeated name back to it.
     Ring(Vec<String>),
 }
 
-/// Each workflow is followed once.
+/// The calls below each workflow, computed once.
 struct CallPaths<'k> {
     known: &'k CheckContext<'k>,
     of: HashMap<String, CallPath>,
@@ -151,7 +141,7 @@ impl CallPaths<'_> {
             };
         }
         running.pop();
-        // A ring through the workflow that is checked is another one for another.
+        // Do not store a ring: its names depend on the workflow that the walk started from.
         if let CallPath::Deep(_) = way {
             self.of.insert(name.to_owned(), way.clone());
         }
@@ -159,7 +149,7 @@ impl CallPaths<'_> {
     }
 }
 
-/// The workflows that are run, each once.
+/// Returns the workflows that these nodes run.
 fn callees(body: &[Node]) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     gather(body, 0, &mut names);

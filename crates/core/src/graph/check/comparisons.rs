@@ -1,7 +1,7 @@
-//! Whether a value can be what it is compared with.
+//! Checks that a value can equal the literal it is compared with.
 //!
-//! What an answer, an input, a status or a value may be is mostly known before a run. A comparison with
-//! anything else is decided before it is made, and nobody meant that: it is a slip.
+//! The possible values of an answer, an input, a status or a value are often known before a run. A
+//! comparison with any other literal always has the same result, so it is a mistake.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -22,10 +22,10 @@ use crate::graph::workflow::{AskNode, InputKind, Node, NodeKind, OnFailure, Work
 use crate::run::FinalStatus;
 use crate::tasks::TaskStatus;
 
-/// More words are not listed.
+/// The most words in a hint.
 const LISTED: usize = 8;
 
-/// What is wrong with a comparison, each with its place.
+/// Returns a diagnostic for each literal that the value can never equal.
 pub(super) fn look(
     outline: &Outline<'_>,
     known: &CheckContext<'_>,
@@ -39,7 +39,7 @@ pub(super) fn look(
     wrong.map(|(value, at)| form.finding(comparison, value, found).at(Some(*at))).collect()
 }
 
-/// What is wrong with two values that are compared with each other: they are of different kinds.
+/// Returns a diagnostic if two compared values are of different kinds.
 pub(super) fn look_at_pair(
     outline: &Outline<'_>,
     known: &CheckContext<'_>,
@@ -62,7 +62,7 @@ pub(super) fn look_at_pair(
     Some(GraphDiagnostic::error(None, "", text).maybe_hint(instead).at(Some(pair.at)))
 }
 
-/// What kind of value a side is, if it is anything.
+/// Returns the kind of a side, if it is known.
 fn kind(outline: &Outline<'_>, known: &CheckContext<'_>, side: &ComparedSide) -> Option<ValueKind> {
     match &side.what {
         SideKnowledge::Kind(kind) => Some(*kind),
@@ -73,7 +73,7 @@ fn kind(outline: &Outline<'_>, known: &CheckContext<'_>, side: &ComparedSide) ->
     }
 }
 
-/// The only kind that a schema allows beside null.
+/// Returns the kind that a schema allows, if it is only one apart from null.
 fn kind_in(root: &Value, schema: &Value) -> Option<ValueKind> {
     let schema = referred(root, schema)?;
     let mut kinds: Vec<Option<ValueKind>> = if let Some(only) = schema.get("const") {
@@ -101,7 +101,7 @@ fn kind_in(root: &Value, schema: &Value) -> Option<ValueKind> {
     }
 }
 
-/// What a value may be.
+/// The possible values of an expression, as a schema.
 #[derive(Clone, Copy)]
 struct PossibleValues<'s> {
     root: &'s Value,
@@ -122,7 +122,7 @@ impl<'s> PossibleValues<'s> {
 
     fn equals(self, filters: &[Filter], value: &Value) -> bool {
         let is_default = |filter: &Filter| matches!(filter, Filter::Default(default) if default == value);
-        // What any other filter makes of a value is known only of words.
+        // Other filters have a known result only for a known list of words.
         let is_known = filters.iter().all(|filter| matches!(filter, Filter::Default(_)));
         !is_known || filters.iter().any(is_default) || self.admits(value)
     }
@@ -131,7 +131,7 @@ impl<'s> PossibleValues<'s> {
         alike(value).iter().any(|value| admits_in(self.root, self.schema, value))
     }
 
-    /// Whether it can have this in it: an item of a list, a part of a text.
+    /// Returns whether it can contain the value: as an item of a list or a part of a text.
     fn holds(self, value: &Value) -> bool {
         if let (Some(words), Some(part)) = (self.words(), value.as_str()) {
             return words.iter().any(|word| word.contains(part));
@@ -144,7 +144,7 @@ impl<'s> PossibleValues<'s> {
         }
     }
 
-    /// The only texts that it can be, where these are known.
+    /// Returns all texts that it can be, if the schema lists them.
     fn words(self) -> Option<Vec<&'s str>> {
         let schema = referred(self.root, self.schema)?;
         if let Some(only) = schema.get("const") {
@@ -159,7 +159,7 @@ impl<'s> PossibleValues<'s> {
         words.map(|words| words.concat())
     }
 
-    /// The only texts that filters can make of it.
+    /// Returns all texts that it can be after the filters.
     fn words_after(self, filters: &[Filter]) -> Option<Vec<String>> {
         let mut words: Vec<String> = self.words()?.into_iter().map(str::to_owned).collect();
         for filter in filters {
@@ -192,12 +192,12 @@ impl<'s> PossibleValues<'s> {
         };
         let text = match comparison.relation {
             Relation::Equals => format!("{name} is never {written}"),
-            Relation::Holds => format!("{name} never holds {written}"),
+            Relation::Holds => format!("{name} never contains {written}"),
         };
         let finding = GraphDiagnostic::error(None, "", text);
         let is_input = comparison.path.first().is_some_and(|first| first == "inputs");
         if is_input && value.as_str() == Some("") && comparison.relation == Relation::Equals {
-            // An input without a value is nothing, which is not the same as an empty text.
+            // An input without a value is null, not an empty text.
             let hint = format!("to ask whether it has a value, write `not {}`", comparison.path.join("."));
             return finding.maybe_hint(Some(hint));
         }
@@ -213,13 +213,13 @@ impl<'s> PossibleValues<'s> {
             .maybe_hint(near.or_else(|| self.otherwise(value)).or_else(|| words.as_deref().and_then(listed)))
     }
 
-    /// What the items of a list may be; itself where it is none.
+    /// Returns the possible values of the items of a list, or `self` if it is not a list.
     fn items(self) -> Option<PossibleValues<'s>> {
         let schema = referred(self.root, self.schema)?;
         Some(schema.get("items").map_or(self, |items| PossibleValues { schema: items, ..self }))
     }
 
-    /// The same with or without quotes, where it could be that.
+    /// Suggests the literal with or without quotes, if that is possible.
     fn otherwise(self, value: &Value) -> Option<String> {
         let other = match value {
             Value::String(text) => {
@@ -233,7 +233,7 @@ impl<'s> PossibleValues<'s> {
     }
 }
 
-/// In templates, true is 1 and false is 0.
+/// Returns the values that equal this one in templates, where true is 1 and false is 0.
 fn alike(value: &Value) -> Vec<Value> {
     let other = match value {
         Value::Bool(value) => Some(json!(u8::from(*value))),
@@ -251,7 +251,7 @@ fn listed(words: &[String]) -> Option<String> {
     (!some.is_empty()).then(|| format!("it is one of {}{more}", some.join(", ")))
 }
 
-/// The schema of what a path begins with, and the parts of the path that lead into it.
+/// Returns the schema for the start of a path, and the remaining parts that lead into the schema.
 fn form<'w>(
     outline: &Outline<'w>,
     known: &'w CheckContext<'_>,
@@ -301,17 +301,17 @@ fn of_input(input: &WorkflowInput) -> Value {
     }
 }
 
-/// What the text of a node may be, where not any.
+/// Returns the schema of the text of a node, if not every text is possible.
 fn of_text(outline: &Outline<'_>, node: &Node) -> Option<Value> {
     let is_sure = is_seen_only_completed(outline);
     match &node.kind {
         NodeKind::Ask(AskNode { choices, default, .. }) if !choices.is_empty() => {
-            // One that failed, because nobody may be asked or nobody answered, has no text.
+            // A failed question, which no one answered, has an empty text.
             let empty = (!is_sure).then_some("");
             let all = choices.iter().map(String::as_str).chain(default.as_deref()).chain(empty);
             Some(json!({"enum": all.collect::<Vec<_>>()}))
         }
-        // An answer that is a text is the text of its node.
+        // If the answer is a string, it is also the text of the node.
         NodeKind::Session(session) if is_sure => {
             let schema = session.schema.as_ref()?;
             let form = PossibleValues { root: schema, schema };
@@ -321,7 +321,8 @@ fn of_text(outline: &Outline<'_>, node: &Node) -> Option<Value> {
     }
 }
 
-/// Whether what a node gave is seen only where it completed: nothing goes on after one that failed.
+/// Returns whether templates only see outputs of completed nodes, because the run never continues
+/// after a failure.
 fn is_seen_only_completed(outline: &Outline<'_>) -> bool {
     outline.nodes.iter().all(|node| {
         let goes_on = matches!(node.node.kind, NodeKind::Parallel(_) | NodeKind::TaskLoop(_));
@@ -329,7 +330,7 @@ fn is_seen_only_completed(outline: &Outline<'_>) -> bool {
     })
 }
 
-/// What the value of a node may be.
+/// Returns the schema of the value of a node.
 fn of_value<'w>(
     workflow: &'w Workflow,
     known: &'w CheckContext<'_>,
@@ -362,13 +363,13 @@ fn of_value<'w>(
     }
 }
 
-/// The part of a schema that the parts of a path lead to.
+/// Returns the part of a schema at the end of a path.
 fn inside<'s>(root: &'s Value, path: &[String]) -> Option<&'s Value> {
     let mut schema = root;
     for member in path {
         schema = referred(root, schema)?;
         schema = match member.as_str() {
-            // Items that are not all alike are not told apart.
+            // The index is not known here, so `prefixItems` cannot be resolved.
             ITEM if schema.get("prefixItems").is_some() => return None,
             ITEM => schema.get("items")?,
             name => schema.get("properties")?.get(name)?,

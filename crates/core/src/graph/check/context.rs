@@ -1,48 +1,47 @@
-//! What a check knows of the world: plain data, gathered by whoever asks.
+//! The facts outside of a workflow that a check uses. The caller collects them as plain data.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::graph::workflow::Workflow;
 use crate::registry::Registry;
 
-/// What a driver can do beyond one turn.
+/// A capability of a driver beyond a single turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ability {
-    /// A Stop hook that can be answered with block: `mode: in_session`.
+    /// The agent CLI has a Stop hook that can keep the agent working: `mode: in_session`.
     StopBlock,
-    /// A session can be resumed: `mode: resume`.
+    /// The agent CLI can resume a session: `mode: resume`.
     Resume,
-    /// Claude Code plugins are loaded: `mode: plugin`, `plugins`.
+    /// The agent CLI loads Claude Code plugins: `mode: plugin`, `plugins`.
     Plugins,
-    /// An answer can be held to a schema: `schema`.
+    /// The answer can be required to fit a schema: `schema`.
     Schema,
     /// The agent can ask a person in the middle of a turn.
     Questions,
 }
 
-/// What a check knows of the world.
+/// The facts outside of a workflow that a check uses.
 #[derive(Debug, Clone)]
 pub struct CheckContext<'k> {
-    /// Commands, skills and agents.
     pub registry: &'k Registry,
-    /// Why a file gives no command, skill or agent, by the name it would have in lower case.
+    /// Broken entity files: the error, by the lowercase name that the entity would have.
     pub broken: BTreeMap<String, String>,
-    /// Other workflows by name, with their graphs where these are known.
+    /// Other workflows by name; `None` if the graph is unknown.
     pub workflows: BTreeMap<String, Option<Workflow>>,
-    /// Checks of the settings, by name.
+    /// Names of the checks from the settings.
     pub checks: BTreeSet<String>,
-    /// Drivers and what they can do.
+    /// Drivers and their capabilities; empty if unknown.
     pub drivers: BTreeMap<String, BTreeSet<Ability>>,
-    /// The driver where nobody names one.
+    /// The default driver.
     pub driver: Option<String>,
-    /// Runs of it are begun here: nodes that runs cannot carry out yet are told.
+    /// True if the workflow is about to run. The check then warns about kinds that cannot run yet.
     pub is_run: bool,
-    /// Nobody is there to answer.
+    /// True if no person can answer questions.
     pub is_headless: bool,
 }
 
 impl<'k> CheckContext<'k> {
-    /// Entities, and nothing else.
+    /// Makes a context with entities only.
     pub fn new(registry: &'k Registry) -> CheckContext<'k> {
         CheckContext {
             registry,

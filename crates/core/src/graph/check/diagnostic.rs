@@ -1,4 +1,4 @@
-//! Something that is wrong with a workflow.
+//! Diagnostics: the mistakes that a check reports.
 
 use std::fmt;
 
@@ -6,39 +6,34 @@ use super::outline::OutlineNode;
 use crate::graph::template::TemplatePosition;
 use crate::id::NodeId;
 
-/// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum GraphSeverity {
-    /// The workflow is not run.
+    /// The workflow cannot run.
     Error,
-    /// It is said.
+    /// The workflow can run.
     Warning,
 }
 
-/// Something that is wrong.
+/// A mistake in a workflow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GraphDiagnostic {
-    /// How bad it is.
     pub severity: GraphSeverity,
-    /// The node; none where it is about all of the workflow.
+    /// The node; `None` if the diagnostic is about the whole workflow.
     pub node: Option<NodeId>,
-    /// The key of the document it is about: `prompt`, `loop.until`.
+    /// The document key: `prompt`, `loop.until`.
     pub field: &'static str,
-    /// The entry below that key: an input, a key of `with`, a branch, an item of a list by its
-    /// number from 0, the names on the way into a schema.
+    /// The entry below that key: an input, a key of `with`, a branch, the index of a list item, or a
+    /// path into a schema.
     pub key: Option<String>,
-    /// It is about the name of that entry, not about what stands behind it.
+    /// True if the name of the entry is wrong, not its value.
     pub is_about_key: bool,
-    /// The place inside the text of that field.
+    /// The position inside the text of that field.
     pub at: Option<TemplatePosition>,
-    /// What is wrong.
     pub text: String,
-    /// What to do about it.
     pub hint: Option<String>,
 }
 
 impl GraphDiagnostic {
-    /// An error.
     pub fn error(node: Option<&NodeId>, field: &'static str, text: impl Into<String>) -> GraphDiagnostic {
         GraphDiagnostic {
             severity: GraphSeverity::Error,
@@ -52,48 +47,47 @@ impl GraphDiagnostic {
         }
     }
 
-    /// A warning.
     pub fn warning(node: Option<&NodeId>, field: &'static str, text: impl Into<String>) -> GraphDiagnostic {
         GraphDiagnostic { severity: GraphSeverity::Warning, ..GraphDiagnostic::error(node, field, text) }
     }
 
-    /// What to do about it.
+    /// Adds a hint.
     #[must_use]
     pub fn hint(self, hint: impl Into<String>) -> GraphDiagnostic {
         self.maybe_hint(Some(hint.into()))
     }
 
-    /// What to do about it, if anyone knows.
+    /// Sets or removes the hint.
     #[must_use]
     pub fn maybe_hint(self, hint: Option<String>) -> GraphDiagnostic {
         GraphDiagnostic { hint, ..self }
     }
 
-    /// The entry below its key.
+    /// Sets the entry below the key.
     #[must_use]
     pub fn key(self, key: Option<String>) -> GraphDiagnostic {
         GraphDiagnostic { key, ..self }
     }
 
-    /// The entry below its key, of which the name itself is wrong.
+    /// Sets the entry below the key, whose name is wrong.
     #[must_use]
     pub fn unknown_key(self, key: impl Into<String>) -> GraphDiagnostic {
         GraphDiagnostic { key: Some(key.into()), is_about_key: true, ..self }
     }
 
-    /// The item of the list below its key, from 0.
+    /// Sets the index of the list item below the key.
     #[must_use]
     pub fn item(self, index: usize) -> GraphDiagnostic {
         self.key(Some(index.to_string()))
     }
 
-    /// The place inside the text.
+    /// Sets the position inside the text.
     #[must_use]
     pub fn at(self, at: Option<TemplatePosition>) -> GraphDiagnostic {
         GraphDiagnostic { at, ..self }
     }
 
-    /// Whether the workflow is not run because of it.
+    /// Returns whether the workflow cannot run because of it.
     pub fn is_error(&self) -> bool {
         self.severity == GraphSeverity::Error
     }
@@ -108,7 +102,7 @@ impl fmt::Display for GraphSeverity {
     }
 }
 
-/// Without its place in a file: `error: what → node.field`.
+/// Formats the diagnostic without a file position: `error: text → node.field`.
 impl fmt::Display for GraphDiagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {} → ", self.severity, self.text)?;
@@ -126,45 +120,45 @@ impl fmt::Display for GraphDiagnostic {
     }
 }
 
-/// What was found so far.
+/// The diagnostics so far.
 #[derive(Debug, Default)]
 pub(super) struct GraphDiagnostics {
-    /// With the place of the node; what is about the whole comes first.
+    /// Each with its sort key: 0 for the whole workflow, else the position of the node plus 1.
     findings: Vec<(usize, GraphDiagnostic)>,
     guesses: usize,
 }
 
-/// Guessing what was meant takes time, and nobody reads more of it.
+/// The most suggestions in one check, because each takes time to compute.
 const MAX_GUESSES: usize = 50;
 
 impl GraphDiagnostics {
-    /// What was probably meant, the first few times somebody asks.
+    /// Computes a suggestion, unless there were too many already.
     pub(super) fn guess<T>(&mut self, guess: impl FnOnce() -> Option<T>) -> Option<T> {
         self.guesses += 1;
         if self.guesses > MAX_GUESSES { None } else { guess() }
     }
 
-    /// Something about the whole workflow.
+    /// Adds a diagnostic about the whole workflow.
     pub(super) fn whole(&mut self, finding: GraphDiagnostic) {
         self.findings.push((0, finding));
     }
 
-    /// Something about a node.
+    /// Adds a diagnostic about a node.
     pub(super) fn node(&mut self, node: &OutlineNode<'_>, finding: GraphDiagnostic) {
         self.findings.push((node.at + 1, GraphDiagnostic { node: Some(node.node.id.clone()), ..finding }));
     }
 
-    /// An error about a node.
+    /// Adds an error about a node.
     pub(super) fn error(&mut self, node: &OutlineNode<'_>, field: &'static str, text: impl Into<String>) {
         self.node(node, GraphDiagnostic::error(None, field, text));
     }
 
-    /// A warning about a node.
+    /// Adds a warning about a node.
     pub(super) fn warning(&mut self, node: &OutlineNode<'_>, field: &'static str, text: impl Into<String>) {
         self.node(node, GraphDiagnostic::warning(None, field, text));
     }
 
-    /// In the order of the text.
+    /// Returns the diagnostics in document order.
     pub(super) fn in_order(mut self) -> Vec<GraphDiagnostic> {
         self.findings.sort_by_key(|(place, _)| *place);
         self.findings.into_iter().map(|(_, finding)| finding).collect()

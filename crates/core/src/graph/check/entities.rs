@@ -1,4 +1,4 @@
-//! Whether what nodes name exists and can do what is asked: entities, drivers, checks.
+//! Checks that entities, drivers and checks exist and support what a node needs.
 
 use super::context::{Ability, CheckContext};
 use super::diagnostic::{GraphDiagnostic, GraphDiagnostics};
@@ -33,10 +33,10 @@ pub(super) fn look(outline: &Outline<'_>, known: &CheckContext<'_>, found: &mut 
     }
 }
 
-/// A model goes to the agent as it stands, and none is called like a template.
+/// Reports a template in `model`: Windlass passes the model to the agent without rendering it.
 fn template_for_model(model: Option<&str>) -> Option<GraphDiagnostic> {
     let model = model.filter(|model| !is_plain(model))?;
-    let text = format!("there is no model {}: `model` is no template", shown(model));
+    let text = format!("there is no model {}: `model` cannot be a template", shown(model));
     Some(GraphDiagnostic::error(None, "model", text).hint("write the name of a model"))
 }
 
@@ -86,7 +86,7 @@ fn entity(
     let miss = found.guess(|| known.registry.lookup(kind, name).err());
     let hint = miss.and_then(|miss| match (miss.near, miss.elsewhere) {
         (Some(near), _) => Some(format!("did you mean {}?", shown(&near))),
-        (None, Some(other)) => Some(format!("there is a node for it: `{other}`, not `{kind}`")),
+        (None, Some(other)) => Some(format!("use `{other}` instead of `{kind}`")),
         (None, None) => None,
     });
     found.node(node, GraphDiagnostic::error(None, field, text).maybe_hint(hint));
@@ -98,7 +98,7 @@ fn unknown_driver(driver: &str, known: &CheckContext<'_>) -> Option<GraphDiagnos
     }
     let names = || known.drivers.keys().map(String::as_str);
     let hint = did_you_mean(driver, names())
-        .unwrap_or_else(|| format!("there are {}", names().collect::<Vec<_>>().join(", ")));
+        .unwrap_or_else(|| format!("the drivers are {}", names().collect::<Vec<_>>().join(", ")));
     Some(GraphDiagnostic::error(None, "driver", format!("there is no driver {}", shown(driver))).hint(hint))
 }
 
@@ -145,16 +145,17 @@ fn checks(
     let all = || known.checks.iter().chain(outline.workflow.checks.keys()).map(String::as_str);
     if names.is_empty() && all().next().is_none() {
         let finding =
-            GraphDiagnostic::warning(None, "check", "there are no checks, so this one is always green");
-        found.node(node, finding.hint("name some under `checks`"));
+            GraphDiagnostic::warning(None, "check", "there are no checks, so this node always passes");
+        found.node(node, finding.hint("define some under `checks`"));
     }
     for (index, name) in names.iter().enumerate() {
         if all().any(|known| known == name) {
             continue;
         }
         let finding = GraphDiagnostic::error(None, "check", format!("there is no check {}", shown(name)));
-        let hint =
-            found.guess(|| did_you_mean(name, all())).unwrap_or_else(|| "name it under `checks`".to_owned());
+        let hint = found
+            .guess(|| did_you_mean(name, all()))
+            .unwrap_or_else(|| "define it under `checks`".to_owned());
         found.node(node, finding.item(index).hint(hint));
     }
 }

@@ -1,29 +1,30 @@
-//! Whether a gate holds on every way to a landing.
+//! Checks that every path to a landing passes a gate.
 //!
-//! A gate is a check, a review or a person's answer. It can be bypassed when it may be left out
-//! (`when`) or when the run goes on although it failed (`on_failure: continue`), unless what
-//! follows asks how it went: an `if` or `when` about its output is as good. An answer holds
-//! nothing back by itself, so it is always asked for. What changes after a gate was not seen by it.
+//! A gate is a check, a review or a person's answer. A run can bypass a gate that it may skip (`when`)
+//! or that does not stop it on failure (`on_failure: continue`). A later `if` or `when` that tests the
+//! output of the gate makes up for this. An answer never stops a run by itself, so it always needs such
+//! a condition. A gate does not cover changes made after it.
 
 use std::ops::Range;
 
 use super::diagnostic::{GraphDiagnostic, GraphDiagnostics};
+use super::order;
 use super::outline::{Outline, OutlineNode};
 use crate::engine::node::shape::{NodeRole, Structure};
 use crate::graph::workflow::{Join, OnFailure, ParallelNode};
 
-/// What is known of the work so far, on every way that leads here.
+/// The weakest state of the work on any path to a place.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum GateState {
-    /// On some way no gate was passed.
+    /// Some path passes no gate.
     No,
-    /// Something was changed since.
+    /// Some path changes the work after its last gate.
     Stale,
-    /// The last gate has seen all of it.
+    /// On every path the last gate covers all work.
     Yes,
 }
 
-/// What becomes of each of the three.
+/// The effect of a node: the new state for each old state.
 #[derive(Clone, Copy)]
 struct GateChange {
     no: GateState,
@@ -56,7 +57,7 @@ impl GateChange {
         GateChange::map(|gated| self.of(gated).min(other.of(gated)))
     }
 
-    /// Both at the same time.
+    /// Combines two effects that happen at the same time.
     fn beside(self, other: GateChange) -> GateChange {
         GateChange::map(|gated| match self.of(gated).max(other.of(gated)) {
             GateState::No => GateState::No,
@@ -65,7 +66,7 @@ impl GateChange {
         })
     }
 
-    /// Once or more.
+    /// Repeats an effect once or more.
     fn again(self) -> GateChange {
         let twice = self.then(self);
         self.or(twice).or(twice.then(self))
@@ -96,7 +97,7 @@ fn is_gate(node: &OutlineNode<'_>) -> bool {
     matches!(role(node), NodeRole::Gate | NodeRole::Answer)
 }
 
-/// Whether the run may go on whatever the gate says.
+/// Returns whether the run may continue past a gate that does not pass.
 fn is_weak(node: &OutlineNode<'_>) -> bool {
     let holds = !node.is_optional() && node.node.on_failure == OnFailure::Fail;
     match role(node) {
@@ -106,12 +107,12 @@ fn is_weak(node: &OutlineNode<'_>) -> bool {
     }
 }
 
-/// Whether a condition of a node asks how a gate went.
+/// Returns whether a condition of a node tests the output of a gate.
 fn asks_a_gate(outline: &Outline<'_>, node: &OutlineNode<'_>, field: &str) -> bool {
     node.asks_about(field, |id| outline.find(id).is_some_and(is_gate))
 }
 
-/// What a node does to the work, itself and all in it.
+/// Returns the effect of a node and everything in it.
 fn whole(outline: &Outline<'_>, node: &OutlineNode<'_>, changes: &[GateChange]) -> GateChange {
     let blocks = || outline.blocks(node).into_iter().map(|range| in_sequence(outline, range, changes));
     let own = match node.node.kind.shape().structure() {
@@ -163,7 +164,7 @@ fn in_sequence(outline: &Outline<'_>, range: Range<usize>, changes: &[GateChange
 struct GateWalk<'o, 'w, 'f> {
     outline: &'o Outline<'w>,
     changes: Vec<GateChange>,
-    /// Gates so far that do not hold.
+    /// Earlier gates that a run can bypass.
     weak: Vec<usize>,
     found: &'f mut GraphDiagnostics,
 }
@@ -211,8 +212,8 @@ impl<'o, 'w> GateWalk<'o, 'w, '_> {
         match gated {
             GateState::Yes => {}
             GateState::Stale => {
-                let finding = GraphDiagnostic::warning(None, word, "the work is changed after the last gate");
-                self.found.node(node, finding.hint("check once more before it"));
+                let finding = GraphDiagnostic::warning(None, word, "the work changes after the last gate");
+                self.found.node(node, finding.hint("put another check before it"));
             }
             GateState::No => {
                 let text = format!("`{word}` can be reached without passing a check, a review or a person");
@@ -231,12 +232,11 @@ impl<'o, 'w> GateWalk<'o, 'w, '_> {
             let Some(gate) = self.outline.nodes.get(at) else { continue };
             let (field, why) = match (role(gate), gate.node.on_failure) {
                 (NodeRole::Answer, _) => ("ask", "its answer decides nothing"),
-                (_, OnFailure::Continue) => ("on_failure", "the run goes on although it failed"),
-                (_, OnFailure::Fail) => ("when", "it may be left out"),
+                (_, OnFailure::Continue) => ("on_failure", "the run continues when it fails"),
+                (_, OnFailure::Fail) => ("when", "the run may skip it"),
             };
             let text = format!("this gate can be bypassed on the way to `{word}`: {why}");
-            let hint =
-                format!("ask for `outputs.{}` before `{word}`", gate.node.id.as_str().replace('-', "_"));
+            let hint = format!("test `{}` in a condition before `{word}`", order::reference(gate));
             self.found.node(gate, GraphDiagnostic::warning(None, field, text).hint(hint));
         }
     }

@@ -1,4 +1,4 @@
-//! Whether inputs agree with themselves.
+//! Checks that the defaults and choices of inputs fit their types, and that inputs are used.
 
 use std::collections::HashSet;
 
@@ -27,13 +27,15 @@ pub(super) fn look(outline: &Outline<'_>, found: &mut GraphDiagnostics) {
 fn values(input: &WorkflowInput, found: &mut GraphDiagnostics) {
     for choice in &input.choices {
         if !input.kind.admits(choice) {
-            let text = format!("the choice {choice} of {} is no {}", shown(&input.name), input.kind.word());
+            let text =
+                format!("choice {choice} of {} is not of type {}", shown(&input.name), input.kind.word());
             found.whole(about(input, GraphDiagnostic::error, text));
         }
     }
     let Some(default) = &input.default else { return };
     if !input.kind.admits(default) {
-        let text = format!("the default {default} of {} is no {}", shown(&input.name), input.kind.word());
+        let text =
+            format!("the default {default} of {} is not of type {}", shown(&input.name), input.kind.word());
         found.whole(about(input, GraphDiagnostic::error, text));
     } else if !input.choices.is_empty() && !input.choices.contains(default) {
         let text = format!("the default {default} of {} is not among its choices", shown(&input.name));
@@ -52,7 +54,7 @@ fn unused(outline: &Outline<'_>, found: &mut GraphDiagnostics) {
     let uses = outline.nodes.iter().flat_map(|node| &node.texts).flat_map(|text| text.uses());
     let used: HashSet<Option<&str>> =
         uses.filter(|used| used.root() == "inputs").map(|used| used.name()).collect();
-    // All of them at once, or one that is chosen when it runs.
+    // Some template uses all inputs at once, or computes the name of one.
     if used.contains(&None) {
         return;
     }
@@ -73,7 +75,7 @@ fn about(
 }
 
 impl InputKind {
-    /// What a value must be, in a sentence.
+    /// Returns the form of a value, in words for a message.
     pub fn wanted(self) -> &'static str {
         match self {
             InputKind::Text => "text",
@@ -84,7 +86,7 @@ impl InputKind {
         }
     }
 
-    /// Whether a value can be an input of this kind.
+    /// Returns whether a value can be an input of this kind.
     pub fn admits(self, value: &Value) -> bool {
         match self {
             InputKind::Text => value.is_string(),
@@ -95,11 +97,18 @@ impl InputKind {
         }
     }
 
-    /// A text as an input of this kind, where it can be one. All but text is JSON; what stands in a
-    /// list becomes text.
+    /// Reads a text as an input of this kind. Numbers and lists are JSON; numbers and booleans in a list
+    /// become text.
     pub fn read(self, text: &str) -> Option<Value> {
         if self == InputKind::Text {
             return Some(Value::from(text));
+        }
+        if self == InputKind::Boolean {
+            return match text.trim().to_lowercase().as_str() {
+                "true" | "yes" | "1" => Some(Value::from(true)),
+                "false" | "no" | "0" => Some(Value::from(false)),
+                _ => None,
+            };
         }
         let mut value: Value = serde_json::from_str(text.trim()).ok()?;
         for item in value.as_array_mut().into_iter().flatten() {

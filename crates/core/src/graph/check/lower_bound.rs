@@ -1,5 +1,5 @@
-//! The least that a workflow needs, however well it goes: turns of agents, and time that is
-//! waited; in the workflows that it runs, too.
+//! Computes the least that a successful run needs: agent turns and waiting time, including the
+//! workflows that it runs.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use super::structure::too_deep;
 use crate::engine::node::shape::{RoundsEnd, Structure};
 use crate::graph::workflow::{Join, ParallelNode};
 
-/// What is needed at least.
+/// The least turns and waiting time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct LowerBound {
     pub(crate) turns: u64,
@@ -31,7 +31,7 @@ impl LowerBound {
     }
 }
 
-/// What other workflows need, each looked at once.
+/// The lower bounds of other workflows, each computed once.
 pub(super) struct Calls<'k> {
     known: &'k CheckContext<'k>,
     of: HashMap<&'k str, LowerBound>,
@@ -49,7 +49,7 @@ impl<'k> Calls<'k> {
         let Some((name, Some(workflow))) = self.known.workflows.get_key_value(name) else {
             return LowerBound::default();
         };
-        // One that runs itself, by whatever way, is complained about elsewhere.
+        // This entry ends the recursion of a workflow that runs itself; `calls` reports that mistake.
         self.of.insert(name, LowerBound::default());
         if !too_deep(workflow).is_empty() {
             return LowerBound::default();
@@ -62,10 +62,10 @@ impl<'k> Calls<'k> {
     }
 }
 
-/// What each node needs at least, when it runs.
+/// Computes the lower bound of each node, for when it runs.
 pub(super) fn least(outline: &Outline<'_>, calls: &mut Calls<'_>) -> Vec<LowerBound> {
     let mut all = vec![LowerBound::default(); outline.nodes.len()];
-    // What is inside of a node comes after it: from the end, all of it is known.
+    // Inner nodes come after their outer node, so walking backwards meets them first.
     for node in outline.nodes.iter().rev() {
         let needed = of(outline, node, &all, calls);
         if let Some(place) = all.get_mut(node.at) {
@@ -75,7 +75,7 @@ pub(super) fn least(outline: &Outline<'_>, calls: &mut Calls<'_>) -> Vec<LowerBo
     all
 }
 
-/// What a sequence of nodes needs at least.
+/// Adds up the lower bounds of a sequence of nodes.
 pub(super) fn sequence(
     outline: &Outline<'_>,
     range: std::ops::Range<usize>,
@@ -112,12 +112,12 @@ fn of(
         }
         Structure::Rounds { ends, max, .. } => {
             let round = blocks().reduce(LowerBound::and).unwrap_or_default();
-            // Without a condition there are as many rounds as there may be; one that never holds is
-            // warned of, and its writer may count on the budget.
+            // Without a condition the loop runs `max` times. A condition that is never true is a warning
+            // elsewhere, and its author may rely on the budget.
             let is_bare = matches!(ends, RoundsEnd::Conditions(until) if until.is_empty());
             round.times(if is_bare { max.max(1) } else { 1 })
         }
-        // There may be nothing to do.
+        // The task file may be empty.
         Structure::Tasks(_) => LowerBound::default(),
         Structure::Beside(ParallelNode { join, .. }) => {
             let ms = |least: Option<LowerBound>| least.map_or(0, |least| least.ms);

@@ -1,8 +1,8 @@
-//! Whether the node whose output is used has run by then.
+//! Checks that a node has run before another node uses its output.
 //!
-//! A node that did not run has no output, and what uses it fails. So: an output that can never
-//! be there is an error; one that is there only sometimes (the other way of an `if`, a `when`, an
-//! earlier round of a loop) is a warning, unless the text asks first: `outputs.x is defined`.
+//! A node that did not run has no output, and a text that uses it fails. An output that can never be
+//! there is an error. An output that is there only sometimes (the other branch of an `if`, a `when`, an
+//! earlier iteration of a loop) is a warning, unless the text tests it first: `outputs.x is defined`.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -12,21 +12,21 @@ use super::outline::{EvaluationTime, Outline, OutlineNode, Text};
 use super::suggest::shown;
 use crate::graph::workflow::{Join, NodeKind, ParallelNode};
 
-/// Whether the output of a node is there.
+/// The availability of the output of a node.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum There {
     Always,
-    /// Only where the node was not left out.
+    /// Only if the run did not skip the node.
     Sometimes,
-    /// From an earlier round, not in the first one.
+    /// Only from an earlier iteration, so not in the first one.
     EarlierRound,
-    /// The node comes later.
+    /// Never: the node runs later.
     Later,
-    /// We are inside of it.
+    /// Never: the node contains the text and is still running.
     Inside,
-    /// It is on the other way.
+    /// Never: the node is in the other branch of an `if`.
     OtherWay,
-    /// It runs at the same time.
+    /// Never: the node runs at the same time.
     Beside,
 }
 
@@ -39,7 +39,7 @@ pub(super) fn look(outline: &Outline<'_>, found: &mut GraphDiagnostics) {
 struct OrderWalk<'o, 'w, 'f> {
     outline: &'o Outline<'w>,
     there: Vec<There>,
-    /// Node, field and source that were complained about: once is enough.
+    /// The node, field and source of each diagnostic, to report it only once.
     said: HashSet<(usize, &'static str, usize)>,
     found: &'f mut GraphDiagnostics,
 }
@@ -117,7 +117,7 @@ impl<'o, 'w> OrderWalk<'o, 'w, '_> {
         }
     }
 
-    /// Each branch sees what was there before, and nothing of the others.
+    /// Walks parallel branches: each sees the outputs from before, and none of the other branches.
     fn beside(&mut self, node: &OutlineNode<'_>, ranges: &[Range<usize>]) {
         let inside = node.at + 1..node.end;
         let at_first = self.copy(inside.clone());
@@ -187,24 +187,24 @@ fn complaint(there: There, source: &OutlineNode<'_>, is_self: bool, asks: bool) 
     let id = shown(source.node.id.as_str());
     let error = |text: String| Some(GraphDiagnostic::error(None, "", text));
     let warning = |text: String| {
-        let hint = format!("ask first: `{} is defined`", reference(source));
+        let hint = format!("test it first: `{} is defined`", reference(source));
         Some(GraphDiagnostic::warning(None, "", text).hint(hint))
     };
     match there {
         There::Always => None,
         There::Sometimes | There::EarlierRound if asks => None,
-        There::Sometimes => warning(format!("{id} may have been left out, and then has no output")),
-        There::EarlierRound => warning(format!("{id} has no output in the first round")),
+        There::Sometimes => warning(format!("the run may skip {id}, which then has no output")),
+        There::EarlierRound => warning(format!("{id} has no output in the first iteration")),
         There::Later if is_self => error(format!("{id} uses its own output")),
-        There::Later => error(format!("{id} comes later")),
-        There::Inside => error(format!("{id} is not over yet")),
-        There::OtherWay => error(format!("{id} is on the other way of the `if`")),
+        There::Later => error(format!("{id} runs later, so it has no output yet")),
+        There::Inside => error(format!("{id} is still running, so it has no output yet")),
+        There::OtherWay => error(format!("{id} is in the other branch of the `if`")),
         There::Beside => error(format!("{id} runs at the same time, in another branch")),
     }
 }
 
-/// The output as a template writes it.
-fn reference(source: &OutlineNode<'_>) -> String {
+/// Returns the output as a template writes it.
+pub(super) fn reference(source: &OutlineNode<'_>) -> String {
     let id = source.node.id.as_str();
     match id.starts_with(|first: char| first.is_ascii_digit()) {
         true => format!("outputs[\"{id}\"]"),

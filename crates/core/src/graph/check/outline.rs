@@ -1,5 +1,5 @@
-//! A workflow laid out for the rules: its nodes in the order of the text, each with what stands
-//! around it and with its texts parsed, once.
+//! A flat view of a workflow for the rules: its nodes in document order, each with its surroundings
+//! and its parsed texts.
 
 use std::collections::HashMap;
 
@@ -8,31 +8,31 @@ use crate::graph::ids::folded;
 use crate::graph::template::{TemplateError, TemplateNames, constant, names_in, names_used};
 use crate::graph::workflow::{Budget, Expression, Node, NodeKind, Template, Workflow};
 
-/// A workflow laid out.
+/// A workflow as a flat list of nodes.
 pub(super) struct Outline<'w> {
     pub(super) workflow: &'w Workflow,
-    /// A node stands before what is in it.
+    /// The nodes; a node comes before the nodes inside it.
     pub(super) nodes: Vec<OutlineNode<'w>>,
-    /// By id, with dashes as underscores; the first of its name.
+    /// Positions by id, with dashes as underscores; the first node wins.
     pub(super) by_id: HashMap<String, usize>,
 }
 
-/// A node and what stands around it.
+/// A node with its surroundings.
 pub(super) struct OutlineNode<'w> {
     pub(super) node: &'w Node,
-    /// Where it stands in the outline; what is in it follows up to `end`.
+    /// The position in the outline; the nodes inside it follow up to `end`.
     pub(super) at: usize,
     pub(super) end: usize,
-    /// What its templates and conditions use.
+    /// The templates and conditions.
     pub(super) texts: Vec<Text>,
-    /// What `when` always is; true where there is none.
+    /// The constant value of `when`; true without a `when`.
     pub(super) when: Option<bool>,
-    /// What its own condition always is.
+    /// The constant value of the condition of an `if`.
     pub(super) condition: Option<bool>,
     pub(super) surroundings: Surroundings<'w>,
 }
 
-/// What stands around a node.
+/// The effect of the enclosing blocks on a node.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Surroundings<'w> {
     pub(super) driver: Option<&'w str>,
@@ -49,19 +49,19 @@ pub(crate) struct Text {
     pub(crate) names: Result<TemplateNames, TemplateError>,
 }
 
-/// When a text is looked at.
+/// The time at which a run evaluates a text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EvaluationTime {
-    /// Before the node begins.
+    /// Before the node starts.
     Begin,
-    /// Before each round of a task loop.
+    /// Before each iteration of a task loop.
     Round,
-    /// After each round of a loop.
+    /// After each iteration of a loop.
     RoundOver,
 }
 
 impl<'w> Outline<'w> {
-    /// Lays a workflow out. It must not be too deep.
+    /// Lists the nodes of a workflow, which must not be too deep.
     pub(super) fn of(workflow: &'w Workflow) -> Outline<'w> {
         let mut outline = Outline { workflow, nodes: Vec::new(), by_id: HashMap::new() };
         let around = Surroundings {
@@ -94,12 +94,12 @@ impl<'w> Outline<'w> {
         }
     }
 
-    /// The node of that name.
+    /// Finds a node by its id.
     pub(super) fn find(&self, id: &str) -> Option<&OutlineNode<'w>> {
         self.by_id.get(&folded(id)).and_then(|at| self.nodes.get(*at))
     }
 
-    /// The nodes of each block of a node.
+    /// Returns the range of nodes of each block of a node.
     pub(super) fn blocks(&self, node: &OutlineNode<'w>) -> Vec<std::ops::Range<usize>> {
         let mut begin = node.at + 1;
         let mut ranges = Vec::new();
@@ -111,7 +111,7 @@ impl<'w> Outline<'w> {
         ranges
     }
 
-    /// The place after so many nodes of one block.
+    /// Returns the position after `count` nodes of one block.
     fn after(&self, begin: usize, count: usize) -> usize {
         (0..count).fold(begin, |at, _| self.nodes.get(at).map_or(at, |node| node.end))
     }
@@ -128,7 +128,7 @@ fn inside<'w>(kind: &NodeKind, around: Surroundings<'w>) -> Surroundings<'w> {
     }
 }
 
-/// Whether a budget ends anything.
+/// Returns whether a budget sets any limit.
 pub(super) fn is_bound(budget: &Budget) -> bool {
     let Budget { turns, tokens, cost_usd, time_ms } = budget;
     turns.is_some() || tokens.is_some() || cost_usd.is_some() || time_ms.is_some()
@@ -149,12 +149,12 @@ impl<'w> OutlineNode<'w> {
         OutlineNode { node, at, end: at + 1, texts, when, condition, surroundings }
     }
 
-    /// Whether it may be left out.
+    /// Returns whether the run may skip it.
     pub(super) fn is_optional(&self) -> bool {
         self.when != Some(true)
     }
 
-    /// Whether a text of it asks about the output of a node for which that holds.
+    /// Returns whether a text in this field uses the output of a node that `is_meant` accepts.
     pub(super) fn asks_about(&self, field: &str, is_meant: impl Fn(&str) -> bool) -> bool {
         let uses = self.texts.iter().filter(|text| text.field == field).flat_map(Text::uses);
         uses.filter(|used| used.root() == "outputs").filter_map(|used| used.name()).any(is_meant)
@@ -170,7 +170,7 @@ impl Text {
         Text { field, key: None, moment, names: names_in(expression) }
     }
 
-    /// What it uses; nothing where it is not well formed.
+    /// Returns the values it uses; none if it is malformed.
     pub(super) fn uses(&self) -> impl Iterator<Item = &crate::graph::template::Use> {
         self.names.iter().flat_map(|names| &names.uses)
     }

@@ -1,4 +1,4 @@
-//! Whether every node can be reached, and every condition decides something.
+//! Checks that every node is reachable and that no condition is constant.
 
 use super::diagnostic::{GraphDiagnostic, GraphDiagnostics};
 use super::outline::{Outline, OutlineNode};
@@ -15,8 +15,8 @@ pub(super) fn look(outline: &Outline<'_>, found: &mut GraphDiagnostics) {
 
 fn when(node: &OutlineNode<'_>, found: &mut GraphDiagnostics) {
     match node.when {
-        Some(false) => found.warning(node, "when", "this node never runs: `when` never holds"),
-        Some(true) if node.node.when.is_some() => found.warning(node, "when", "`when` always holds"),
+        Some(false) => found.warning(node, "when", "this node never runs: `when` is never true"),
+        Some(true) if node.node.when.is_some() => found.warning(node, "when", "`when` is always true"),
         _ => {}
     }
 }
@@ -29,7 +29,7 @@ fn act(outline: &Outline<'_>, node: &OutlineNode<'_>, found: &mut GraphDiagnosti
                 Some(false) => (then, "then", "never"),
                 None => return,
             };
-            found.warning(node, "if", format!("the condition {holds} holds"));
+            found.warning(node, "if", format!("the condition is {holds} true"));
             let ranges = outline.blocks(node);
             let range = if field == "then" { ranges.first() } else { ranges.last() };
             if let (false, Some(first)) =
@@ -38,15 +38,18 @@ fn act(outline: &Outline<'_>, node: &OutlineNode<'_>, found: &mut GraphDiagnosti
                 found.warning(
                     first,
                     first.node.kind.word(),
-                    format!("this node is never reached: it is in `{field}` of an `if` that {holds} holds"),
+                    format!("this node is never reached: it is in `{field}` of an `if` that is {holds} true"),
                 );
             }
         }
         NodeKind::Loop(LoopNode { until, .. }) => {
             for (index, until) in until.iter().enumerate() {
                 let Some(holds) = constant(until) else { continue };
-                let text =
-                    if holds { "`until` always holds: there is one round" } else { "`until` never holds" };
+                let text = if holds {
+                    "`until` is always true: the loop runs once"
+                } else {
+                    "`until` is never true"
+                };
                 found.node(node, GraphDiagnostic::warning(None, "loop.until", text).item(index));
             }
         }
@@ -67,11 +70,11 @@ fn decided(
     if let Some(holds) = condition.and_then(constant) {
         let key = field.rsplit('.').next().unwrap_or(field);
         let holds = if holds { "always" } else { "never" };
-        found.warning(node, field, format!("`{key}` {holds} holds"));
+        found.warning(node, field, format!("`{key}` is {holds} true"));
     }
 }
 
-/// What comes after a loop that nothing ends.
+/// Reports nodes after a loop that nothing ends.
 fn behind_endless(outline: &Outline<'_>, range: std::ops::Range<usize>, found: &mut GraphDiagnostics) {
     let mut endless: Option<&OutlineNode<'_>> = None;
     let mut at = range.start;
@@ -91,7 +94,7 @@ fn behind_endless(outline: &Outline<'_>, range: std::ops::Range<usize>, found: &
     }
 }
 
-/// A loop without a bound and without a condition that can hold.
+/// Returns whether a loop has no `max` and no condition that can be true.
 pub(super) fn never_ends(node: &OutlineNode<'_>) -> bool {
     match &node.node.kind {
         NodeKind::Loop(LoopNode { until, max: 0, .. }) => {

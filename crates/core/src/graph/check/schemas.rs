@@ -1,4 +1,4 @@
-//! Whether an answer would be held to all that its schema says.
+//! Checks that Windlass supports all of a schema, and that the schema is well formed.
 
 use super::diagnostic::{GraphDiagnostic, GraphDiagnostics};
 use super::outline::Outline;
@@ -28,20 +28,20 @@ fn finding(flaw: &SchemaError, near: Option<String>) -> GraphDiagnostic {
     let at = if path == "$" { String::new() } else { format!(" at `{path}`") };
     let (text, hint) = match wrong {
         SchemaErrorKind::Unknown => {
-            let text = format!("no answer is held to {} of a schema{at}", shown(keyword));
+            let text = format!("Windlass does not support the schema keyword {}{at}", shown(keyword));
             (
                 text,
-                Some(near.unwrap_or_else(|| "say it in the prompt or in `description` instead".to_owned())),
+                Some(near.unwrap_or_else(|| "put it in the prompt or in `description` instead".to_owned())),
             )
         }
         SchemaErrorKind::Shape(wanted) if keyword.is_empty() => {
-            (format!("what stands here{at} must be {wanted}"), None)
+            (format!("the value{at} must be {wanted}"), None)
         }
         SchemaErrorKind::Shape(wanted) => {
-            (format!("{} of a schema{at} must be {wanted}", shown(keyword)), None)
+            (format!("the schema keyword {}{at} must be {wanted}", shown(keyword)), None)
         }
         SchemaErrorKind::TooDeep => {
-            ("the schema is too deep".to_owned(), Some("name parts of it under `$defs`".to_owned()))
+            ("the schema is nested too deeply".to_owned(), Some("move parts of it to `$defs`".to_owned()))
         }
     };
     let finding = GraphDiagnostic::error(None, "schema", text).maybe_hint(hint);

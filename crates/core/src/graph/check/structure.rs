@@ -1,4 +1,4 @@
-//! Whether it is a workflow at all: names, depth, blocks with something in them.
+//! Checks the structure of a workflow: names, nesting, empty blocks.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::graph::workflow::{
     CriteriaLoopNode, IfNode, LoopNode, Node, NodeKind, ParallelNode, TaskLoopNode, Workflow,
 };
 
-/// Blocks that nest deeper than anyone reads. Nothing else is looked at then.
+/// Reports blocks that nest too deeply. The other rules need a workflow that passes this one.
 pub fn too_deep(workflow: &Workflow) -> Vec<GraphDiagnostic> {
     first_too_deep(&workflow.body, 1).into_iter().collect()
 }
@@ -19,17 +19,17 @@ pub fn too_deep(workflow: &Workflow) -> Vec<GraphDiagnostic> {
 fn first_too_deep(body: &[Node], depth: usize) -> Option<GraphDiagnostic> {
     body.iter().find_map(|node| {
         if depth > MAX_DEPTH {
-            let text = format!("blocks are nested more than {MAX_DEPTH} deep");
+            let text = format!("blocks are nested more than {MAX_DEPTH} levels deep");
             return Some(
                 GraphDiagnostic::error(Some(&node.id), "nodes", text)
-                    .hint("make a workflow of its own of it"),
+                    .hint("move the inner blocks to another workflow"),
             );
         }
         node.kind.blocks().into_iter().find_map(|block| first_too_deep(block.body, depth + 1))
     })
 }
 
-/// What the form of a workflow alone tells. It must not be too deep.
+/// Checks only the structure of a workflow, which must not be too deep.
 pub fn form(workflow: &Workflow) -> Vec<GraphDiagnostic> {
     let mut found = GraphDiagnostics::default();
     look(&Outline::of(workflow), &mut found);
@@ -54,8 +54,8 @@ fn ids(outline: &Outline<'_>, found: &mut GraphDiagnostics) {
     for node in &outline.nodes {
         let id = node.node.id.as_str();
         if !is_id(id) {
-            let rule = "an id is small letters, digits, `-` and `_`, and begins with a letter or a digit";
-            let text = format!("{} is no id", shown(id));
+            let rule = "an id has lowercase letters, digits, `-` and `_`, and starts with a letter or digit";
+            let text = format!("{} is not an id", shown(id));
             found.node(node, GraphDiagnostic::error(None, "id", text).hint(rule));
         }
         match seen.insert(folded(id), id) {
@@ -67,7 +67,7 @@ fn ids(outline: &Outline<'_>, found: &mut GraphDiagnostics) {
                 found.node(
                     node,
                     GraphDiagnostic::error(None, "id", text)
-                        .hint("a dash may be written as an underscore there"),
+                        .hint("templates may write a dash as an underscore"),
                 );
             }
             None => {}
@@ -78,23 +78,23 @@ fn ids(outline: &Outline<'_>, found: &mut GraphDiagnostics) {
 fn blocks(node: &OutlineNode<'_>, found: &mut GraphDiagnostics) {
     match &node.node.kind {
         NodeKind::If(IfNode { then, otherwise, .. }) => match (then.is_empty(), otherwise.is_empty()) {
-            (true, true) => found.warning(node, "then", "both ways of the `if` are empty"),
+            (true, true) => found.warning(node, "then", "both branches of the `if` are empty"),
             (true, false) => {
                 let finding = GraphDiagnostic::warning(None, "then", "`then` is empty");
-                found.node(node, finding.hint("turn the condition round and use `then`"));
+                found.node(node, finding.hint("negate the condition and use `then`"));
             }
             (false, _) => {}
         },
         NodeKind::Loop(LoopNode { body, .. }) | NodeKind::CriteriaLoop(CriteriaLoopNode { body, .. })
             if body.is_empty() =>
         {
-            found.error(node, "do", "the loop has nothing to do");
+            found.error(node, "do", "the loop has no nodes");
         }
         NodeKind::TaskLoop(TaskLoopNode { body, .. }) if body.is_empty() => {
-            found.error(node, "do", "the loop does nothing about its tasks");
+            found.error(node, "do", "the task loop has no nodes");
         }
         NodeKind::CriteriaLoop(CriteriaLoopNode { signal, .. }) if signal.trim().is_empty() => {
-            found.error(node, "criteria_loop.signal", "the signal is empty: every text holds it");
+            found.error(node, "criteria_loop.signal", "the signal is empty: every text contains it");
         }
         NodeKind::Parallel(ParallelNode { branches, .. }) => {
             if branches.is_empty() {

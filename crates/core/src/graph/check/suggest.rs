@@ -1,22 +1,22 @@
-//! The name that was probably meant.
+//! Suggests the name that the author probably meant.
 
-/// Longer names are not compared.
+/// The longest name that is compared, in characters.
 const COMPARED: usize = 60;
-/// More names than this are not compared.
+/// The most names that are compared.
 const ASKED: usize = 2_000;
 
-/// The nearest of the names, as a hint, if one is near.
+/// Returns a hint with the most similar name, if one is similar enough.
 pub(super) fn did_you_mean<'n>(written: &str, names: impl IntoIterator<Item = &'n str>) -> Option<String> {
     nearest(written, names).map(|name| format!("did you mean `{name}`?"))
 }
 
-/// The nearest of the names, if one is near.
+/// Returns the most similar name, if one is similar enough.
 pub(super) fn nearest<'n>(written: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     let length = written.chars().count();
     if length > COMPARED {
         return None;
     }
-    // One slip in a short name, more in a long one, but never all of it.
+    // Allow one typo in a short name and more in a long one, but never a change of every character.
     let allowed = (length / 3).clamp(1, 3).min(length.saturating_sub(1));
     let plain_written = plain(written);
     let slips = |name: &str| {
@@ -29,12 +29,12 @@ pub(super) fn nearest<'n>(written: &str, names: impl IntoIterator<Item = &'n str
     scored.min().map(|(_, name)| name)
 }
 
-/// Case and separators aside.
+/// Normalizes case and separators.
 fn plain(name: &str) -> String {
     name.chars().map(|letter| if letter == '-' { '_' } else { letter }).flat_map(char::to_lowercase).collect()
 }
 
-/// A stranger's name as it is repeated in a message: short and harmless.
+/// Formats an untrusted name for a message: short and escaped.
 pub(in crate::graph) fn shown(name: &str) -> String {
     let short: String = name.chars().take(COMPARED).flat_map(char::escape_debug).collect();
     let more = if name.chars().nth(COMPARED).is_some() { "…" } else { "" };

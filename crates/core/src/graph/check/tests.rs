@@ -85,8 +85,8 @@ fn what_is_about_the_whole_comes_first_and_then_node_by_node() {
         said(builder),
         [
             "warning: input `area` is never used → inputs[area]",
-            "error: `nobody` is undefined → first.prompt (there are input, inputs, outputs, run, task, iteration, feedback)",
-            "error: `later` comes later → first.prompt",
+            "error: `nobody` is undefined → first.prompt (the names are input, inputs, outputs, run, task, iteration, feedback)",
+            "error: `later` runs later, so it has no output yet → first.prompt",
             "error: unexpected `}` → later.prompt",
         ]
     );

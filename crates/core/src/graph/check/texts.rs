@@ -1,6 +1,6 @@
-//! Whether templates and conditions are well formed, and whether the names in them exist.
+//! Checks that templates and conditions are well formed and that the names in them exist.
 //!
-//! Whether an output is there by then is [`order`](super::order)'s.
+//! [`order`](super::order) checks that an output is available in time.
 
 use super::UnreadParts;
 use super::comparisons;
@@ -12,12 +12,12 @@ use super::values::{inside_plain, part, value};
 use crate::graph::template::names::{UsedFunction, WordKind};
 use crate::graph::template::{TemplateNames, Use};
 
-/// What every text may use.
+/// The names that a text may use.
 const ROOTS: [&str; 7] = ["input", "inputs", "outputs", "run", "task", "iteration", "feedback"];
-/// What is known of a run.
+/// The facts in `run`.
 const RUN: [&str; 3] = ["id", "workflow", "workspace"];
 
-/// What all texts of a workflow are held against.
+/// The facts that every text is checked against.
 #[derive(Clone, Copy)]
 struct There<'o, 'w> {
     outline: &'o Outline<'w>,
@@ -101,7 +101,7 @@ impl There<'_, '_> {
             }
             ("run", Some(fact)) if RUN.contains(&fact) => inside_plain(used, 2, "text"),
             ("run", Some(fact)) if !used.is_guarded(2) => {
-                let hint = did_you_mean(fact, RUN).unwrap_or_else(|| format!("there are {}", RUN.join(", ")));
+                let hint = did_you_mean(fact, RUN).unwrap_or_else(|| format!("`run` has {}", RUN.join(", ")));
                 Some(error(format!("`run` has no {}", shown(fact))).hint(hint))
             }
             ("input" | "feedback", _) => inside_plain(used, 1, "text"),
@@ -112,7 +112,7 @@ impl There<'_, '_> {
 
     fn output(self, id: &str, used: &Use, found: &mut GraphDiagnostics) -> Option<GraphDiagnostic> {
         match self.outline.find(id) {
-            // Where nodes are missing, nobody knows what gives an output.
+            // One of the unread nodes may have this id.
             None if self.unread.nodes => None,
             None => Some(unknown_output(self.outline, id, found)),
             Some(source) => part(source, used).or_else(|| {
@@ -139,7 +139,7 @@ fn input(
     }
     let near = found.guess(|| did_you_mean(name, inputs.iter().map(|input| input.name.as_str())));
     let finding = error(format!("there is no input {}", shown(name)));
-    Some(finding.maybe_hint(near.or_else(|| Some("name it under `inputs`".to_owned()))))
+    Some(finding.maybe_hint(near.or_else(|| Some("define it under `inputs`".to_owned()))))
 }
 
 fn unknown_output(outline: &Outline<'_>, id: &str, found: &mut GraphDiagnostics) -> GraphDiagnostic {
@@ -156,14 +156,14 @@ fn unknown_root(outline: &Outline<'_>, root: &str) -> GraphDiagnostic {
         return finding.hint(format!("did you mean `outputs.{root}`?"));
     }
     let near = did_you_mean(root, ROOTS);
-    finding.maybe_hint(near.or_else(|| Some(format!("there are {}", ROOTS.join(", ")))))
+    finding.maybe_hint(near.or_else(|| Some(format!("the names are {}", ROOTS.join(", ")))))
 }
 
 fn unknown_word(word: &UsedFunction, text: &Text, found: &mut GraphDiagnostics) -> GraphDiagnostic {
     let what = format!("there is no {} {}", word.kind.word(), shown(&word.name));
     let near = found.guess(|| did_you_mean(&word.name, word.kind.known().iter().copied()));
     let instead = match word.kind {
-        WordKind::Function => Some("a value is used without brackets".to_owned()),
+        WordKind::Function => Some("write a value without parentheses".to_owned()),
         WordKind::Filter | WordKind::Test => None,
     };
     let finding = GraphDiagnostic::error(None, text.field, what).key(text.key.clone()).at(Some(word.at));

@@ -1,7 +1,7 @@
-//! Whether a value has what is used of it.
+//! Checks that a value has the parts that templates use.
 //!
-//! What a text, a number or a list is has no names in it, and what a node gives is known before
-//! it runs. Whoever asks first whether something is there may use what is not.
+//! A text, a number or a list has no named parts, and the form of a node's output is known before it
+//! runs. A text that tests for a part first may use one that does not exist.
 
 use serde_json::{Map, Value};
 
@@ -15,19 +15,20 @@ use crate::graph::template::Use;
 use crate::graph::workflow::{Node, NodeKind, ParallelBranch, Workflow};
 use crate::spec::MAX_DEPTH;
 
-/// What an output has.
+/// The parts of an output.
 const PARTS: [&str; 4] = ["text", "value", "failed", "status"];
-/// References that lead to references are followed so far.
+/// The longest chain of references that is followed.
 const MOST_REFERENCES: usize = 10;
 
-/// Whether something is used of a value that has no names in it, whose own name has so many parts.
+/// Reports a use of a part of a plain value, such as text. `parts` is the length of the path to the
+/// value itself.
 pub(super) fn inside_plain(used: &Use, parts: usize, what: &str) -> Option<GraphDiagnostic> {
     let member = used.path.get(parts).filter(|_| !used.is_asked_for(parts + 1))?;
     let whole = used.path.get(..parts).unwrap_or_default().join(".");
     Some(error(format!("{} has no {}: it is {what}", shown(&whole), shown(member))))
 }
 
-/// Whether an output has the part that is used of it. This is sure of every node.
+/// Reports a part that no output has. This is certain for every kind of node.
 pub(super) fn part(source: &OutlineNode<'_>, used: &Use) -> Option<GraphDiagnostic> {
     let part = used.path.get(2)?;
     match part.as_str() {
@@ -44,7 +45,7 @@ pub(super) fn part(source: &OutlineNode<'_>, used: &Use) -> Option<GraphDiagnost
     }
 }
 
-/// Whether the value of a node has what is used of it.
+/// Reports a part that the value of a node does not have.
 pub(super) fn value(
     outline: &Outline<'_>,
     known: &CheckContext<'_>,
@@ -67,13 +68,13 @@ fn of_act(
         GivenValue::OnlyText => nothing(used, format!("{} gives no value, only text", shown(id))),
         GivenValue::Answer(None) => {
             let text = format!("{} gives no value: it has no `schema`", shown(id));
-            nothing(used, text).map(|finding| finding.hint("say in `schema` what it must answer"))
+            nothing(used, text).map(|finding| finding.hint("describe the answer in `schema`"))
         }
         GivenValue::Answer(Some(schema)) => in_schema(id, schema, used),
         GivenValue::Called(name) => {
             let (workflow, last) = called(known, name)?;
             let finding = of_act(workflow, known, id, &last.kind, used)?;
-            let place = format!("it is what `{}`, the last node of workflow {}, gives", last.id, shown(name));
+            let place = format!("it comes from `{}`, the last node of workflow {}", last.id, shown(name));
             let hint = finding.hint.clone().unwrap_or(place);
             Some(finding.hint(hint))
         }
@@ -83,7 +84,7 @@ fn of_act(
             let names: Vec<&str> =
                 if names.is_empty() { all().collect() } else { names.iter().map(String::as_str).collect() };
             let names: Vec<_> = names.into_iter().map(|name| (name, FieldKind::Truth)).collect();
-            // Without any, nobody knows what checks there will be.
+            // With no checks known yet, any name may become one.
             if names.is_empty() { None } else { among(id, &names, used) }
         }
         GivenValue::Fields(fields) => among(id, fields, used),
@@ -91,8 +92,8 @@ fn of_act(
     }
 }
 
-/// The node whose value a run of another workflow gives: the last one of that workflow, or of those that it
-/// ends with. Nobody knows it where the workflow is not known, or where that node may be left out.
+/// Returns the node whose value a run of another workflow yields: its last node, followed through
+/// further workflows. `None` if a workflow is unknown or the run may skip the last node.
 pub(super) fn called<'k>(known: &'k CheckContext<'_>, name: &str) -> Option<(&'k Workflow, &'k Node)> {
     let mut name = name;
     for _ in 0..MAX_DEPTH {
@@ -110,13 +111,13 @@ fn error(text: String) -> GraphDiagnostic {
     GraphDiagnostic::error(None, "", text)
 }
 
-/// There is no value, and so nothing in it.
+/// Reports any use of a value that the node does not have.
 fn nothing(used: &Use, text: String) -> Option<GraphDiagnostic> {
     let is_asked_for = used.is_asked_for(3) || used.is_asked_for(4);
     (!is_asked_for).then(|| error(text))
 }
 
-/// Whether what is used is one of a few names.
+/// Reports a part that is not one of these names.
 fn among(id: &str, names: &[(&str, FieldKind)], used: &Use) -> Option<GraphDiagnostic> {
     let member = used.path.get(3)?;
     if let Some((_, what)) = names.iter().find(|(name, _)| name == member) {
@@ -126,7 +127,7 @@ fn among(id: &str, names: &[(&str, FieldKind)], used: &Use) -> Option<GraphDiagn
     missing(&format!("the value of {}", shown(id)), &names, used, 3)
 }
 
-/// Whether a parallel block has the branch whose end is used.
+/// Reports a branch that the parallel block does not have.
 fn in_branches(id: &str, branches: &[ParallelBranch], used: &Use) -> Option<GraphDiagnostic> {
     let names: Vec<&str> = branches.iter().map(|branch| branch.name.as_str()).collect();
     missing(&format!("the value of {}", shown(id)), &["branches"], used, 3)
@@ -134,7 +135,7 @@ fn in_branches(id: &str, branches: &[ParallelBranch], used: &Use) -> Option<Grap
         .or_else(|| inside_plain(used, 5, "a word"))
 }
 
-/// Whether the part at a place of what is used is none of these names.
+/// Reports the part at index `at` of the path if it is none of these names.
 fn missing(whole: &str, names: &[&str], used: &Use, at: usize) -> Option<GraphDiagnostic> {
     let member = used.path.get(at)?;
     if names.contains(&member.as_str()) || used.is_asked_for(at + 1) {
@@ -145,7 +146,7 @@ fn missing(whole: &str, names: &[&str], used: &Use, at: usize) -> Option<GraphDi
     Some(error(format!("{whole} has no {}", shown(member))).hint(hint))
 }
 
-/// Whether an answer that fits a schema can have what is used of it.
+/// Reports a part that no answer with this schema can have.
 fn in_schema(id: &str, root: &Value, used: &Use) -> Option<GraphDiagnostic> {
     let mut schema = root;
     for (index, member) in used.path.iter().enumerate().skip(3) {
@@ -153,7 +154,7 @@ fn in_schema(id: &str, root: &Value, used: &Use) -> Option<GraphDiagnostic> {
         let is_asked_for = used.is_asked_for(index + 1);
         let name = used.path.get(3..=index).unwrap_or_default().join(".");
         let cannot = |near: Option<String>| {
-            let text = format!("the schema of {} allows no {}", shown(id), shown(&name));
+            let text = format!("the schema of {} does not allow {}", shown(id), shown(&name));
             error(text).maybe_hint(near)
         };
         if has_no_names(schema) {
@@ -173,7 +174,7 @@ fn in_schema(id: &str, root: &Value, used: &Use) -> Option<GraphDiagnostic> {
             return Some(cannot(near));
         }
         properties?;
-        let text = format!("the schema of {} does not speak of {}", shown(id), shown(&name));
+        let text = format!("the schema of {} does not mention {}", shown(id), shown(&name));
         return Some(GraphDiagnostic::warning(None, "", text).maybe_hint(near));
     }
     None
@@ -183,7 +184,7 @@ fn nearest(member: &str, properties: &Map<String, Value>) -> Option<String> {
     did_you_mean(member, properties.keys().map(String::as_str))
 }
 
-/// A schema, or the one that it refers to.
+/// Returns the schema, or the target if it is a reference.
 pub(super) fn referred<'s>(root: &'s Value, mut schema: &'s Value) -> Option<&'s Value> {
     for _ in 0..MOST_REFERENCES {
         let Some(reference) = schema.get("$ref") else { return Some(schema) };
@@ -192,7 +193,7 @@ pub(super) fn referred<'s>(root: &'s Value, mut schema: &'s Value) -> Option<&'s
     None
 }
 
-/// Whether no value that fits is an object.
+/// Returns whether the schema excludes objects.
 fn has_no_names(schema: &Value) -> bool {
     match schema.get("type") {
         Some(Value::String(kind)) => kind != "object",

@@ -1,4 +1,4 @@
-//! A workflow in the language of Graphviz.
+//! Draws a workflow in DOT, the language of Graphviz.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use super::label::title;
 use super::{StateStyle, States};
 use crate::graph::workflow::Workflow;
 
-/// A workflow as a DOT digraph.
+/// Draws a workflow as a DOT digraph.
 pub fn dot(workflow: &Workflow, states: &States) -> String {
     let flow = Flow::of(workflow, states);
     let mut text = format!("digraph \"{}\" {{\n", escaped(&title(workflow)));
@@ -55,7 +55,7 @@ impl FlowShape {
     }
 }
 
-/// Inside quotes only the quote and what escapes it mean something.
+/// Escapes the two characters that are special inside quotes: the quote and the backslash.
 fn escaped(line: &str) -> String {
     line.replace('\\', "\\\\").replace('"', "\\\"")
 }

@@ -1,4 +1,4 @@
-//! A workflow as shapes and arrows, for the formats that lay them out themselves.
+//! A workflow as shapes and arrows, for the formats whose tools compute the layout.
 
 use super::label::{clean, lines};
 use super::{StateStyle, States};
@@ -9,14 +9,14 @@ use crate::graph::workflow::{IfNode, Node, ParallelNode, TaskLoopNode, Workflow}
 /// Shapes, arrows, and frames around shapes.
 #[derive(Debug, Default)]
 pub(super) struct Flow {
-    /// In the order in which they are met.
+    /// The parts in drawing order.
     pub(super) parts: Vec<FlowPart>,
     pub(super) arrows: Vec<Arrow>,
     shapes: usize,
     frames: usize,
 }
 
-/// What is drawn, in order; frames nest.
+/// A part of the drawing. Frames nest: each `Open` has its `Close`.
 #[derive(Debug)]
 pub(super) enum FlowPart {
     Shape { number: usize, form: FlowShape, lines: Vec<String>, look: StateStyle },
@@ -26,14 +26,14 @@ pub(super) enum FlowPart {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FlowShape {
-    /// Begin and end.
+    /// The start and the end.
     Round,
     Box,
     /// A decision.
     Diamond,
     /// The head of a loop.
     Hexagon,
-    /// Where branches part and meet.
+    /// The start and the join of parallel branches.
     Bar,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Arrow {
     pub(super) label: &'static str,
 }
 
-/// A shape that leads on, and what is written on the way.
+/// A shape that an arrow leaves, and the label of the arrow.
 type FlowExit = (usize, &'static str);
 
 impl Flow {
@@ -146,7 +146,7 @@ impl Flow {
             for body in bodies {
                 exits = flow.sequence(body, exits, states, depth + 1);
             }
-            // An empty round leads nowhere.
+            // A loop without nodes has no arrow back.
             if exits != [(head, "")] {
                 let again: Vec<FlowExit> = exits.into_iter().map(|(from, _)| (from, "again")).collect();
                 flow.lead(&again, head);

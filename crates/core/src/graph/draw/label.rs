@@ -1,14 +1,13 @@
-//! What is written on a node: its name, what it does, and how it fared. A few short lines.
+//! The label of a node: a few short lines with its name, its work and its state.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::{DrawnState, States};
 use crate::graph::workflow::{Node, OnFailure, Workflow};
 
-/// The widest line, in columns.
 const WIDEST: usize = 44;
 
-/// The lines of a node, its name first.
+/// Returns the lines of a node, its name first.
 pub(super) fn lines(node: &Node, states: &States) -> Vec<String> {
     let mut lines = vec![clean(node.id.as_str())];
     lines.push(clean(&node.kind.shape().label()));
@@ -20,7 +19,7 @@ pub(super) fn lines(node: &Node, states: &States) -> Vec<String> {
         rest.push(format!("retry {}", node.retry.times));
     }
     if node.on_failure == OnFailure::Continue {
-        rest.push("goes on when it fails".to_owned());
+        rest.push("continues on failure".to_owned());
     }
     if !rest.is_empty() {
         lines.push(clean(&rest.join(", ")));
@@ -35,12 +34,11 @@ fn fared(state: &DrawnState) -> String {
     clean(&parts.join(" · "))
 }
 
-/// The name of a workflow.
 pub(super) fn title(workflow: &Workflow) -> String {
     clean(&workflow.name)
 }
 
-/// A stranger's text on one line: short, and only what can be seen.
+/// Reduces an untrusted text to one short line of visible characters.
 pub(super) fn clean(text: &str) -> String {
     let mut line = String::new();
     let mut columns = 0;
@@ -63,12 +61,13 @@ pub(super) fn clean(text: &str) -> String {
     line
 }
 
-/// Controls, marks without a width, and what turns the direction of a text.
+/// Returns whether a character is invisible: a control character, one without width, or one that
+/// changes the direction of text.
 fn is_unseen(letter: char) -> bool {
     letter.is_control() || letter.width().unwrap_or(0) == 0 || matches!(letter, '\u{fff9}'..='\u{ffff}')
 }
 
-/// The columns of the widest line.
+/// Returns the width of the widest line in columns.
 pub(super) fn columns(lines: &[String]) -> usize {
     lines.iter().map(|line| line.width()).max().unwrap_or(0)
 }

@@ -1,4 +1,4 @@
-//! A workflow in Mermaid, for Markdown pages and pull requests.
+//! Draws a workflow in Mermaid, for Markdown pages and pull requests.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use super::flow::{Flow, FlowPart, FlowShape};
 use super::{StateStyle, States};
 use crate::graph::workflow::Workflow;
 
-/// A workflow as a Mermaid flowchart.
+/// Draws a workflow as a Mermaid flowchart.
 pub fn mermaid(workflow: &Workflow, states: &States) -> String {
     let flow = Flow::of(workflow, states);
     let mut text = String::from("flowchart TD\n");
@@ -51,7 +51,7 @@ impl FlowShape {
     }
 }
 
-/// All signs that mean something, or might one day, as their numbers.
+/// Writes every character that is or could become special in Mermaid as its number.
 fn escaped(line: &str) -> String {
     let mut text = String::new();
     for letter in line.chars() {

@@ -1,7 +1,7 @@
-//! A workflow as a picture of its own: blocks are boxes in boxes, branches are lanes.
+//! Draws a workflow as an SVG: blocks are nested boxes, branches are columns.
 //!
-//! No scripts, no links, no fonts from elsewhere; readable in light and in dark. Sizes are
-//! [`layout`]'s.
+//! The picture has no scripts, links or external fonts, and is readable in light and dark mode.
+//! [`layout`] computes the sizes.
 
 mod layout;
 
@@ -18,7 +18,7 @@ const STYLE: &str = "\
 text{font:12px ui-monospace,monospace;fill:#1f2328}.name{font-weight:bold}.dim{fill:#59636e}\
 @media(prefers-color-scheme:dark){.paper{fill:#0d1117}.box{fill:#161b22}text{fill:#e6edf3}.dim{fill:#9198a1}}";
 
-/// A workflow as an SVG document.
+/// Draws a workflow as an SVG document.
 pub fn svg(workflow: &Workflow, states: &States) -> String {
     let column = column(&workflow.body, states, 0);
     let heading = vec![title(workflow)];
@@ -44,7 +44,7 @@ fn colours() -> String {
     StateStyle::ALL.map(rule).concat()
 }
 
-/// What was drawn so far.
+/// The SVG text so far.
 struct Paper {
     text: String,
 }
@@ -54,7 +54,7 @@ impl Paper {
         let _ = self.text.write_fmt(what);
     }
 
-    /// Parts below each other, in the middle of a width.
+    /// Draws parts below each other, centred in the width.
     fn column(&mut self, column: &Column, x: usize, y: usize, width: usize) {
         let middle = x + width / 2;
         let mut y = y;
@@ -88,7 +88,7 @@ impl Paper {
         self.lines(&group.lines, x + PAD, y + PAD);
         let top = y + PAD + group.lines.len() * LINE + PAD;
         let lanes: usize = group.lanes.iter().map(|lane| lane.width()).sum();
-        // What the title has more than the lanes is shared among them.
+        // If the title is wider than the branches, they share the extra width.
         let spare = width.saturating_sub(PAD + lanes + PAD * group.lanes.len()) / group.lanes.len().max(1);
         let mut left = x + PAD;
         for lane in &group.lanes {

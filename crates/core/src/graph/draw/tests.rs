@@ -58,7 +58,7 @@ fn a_node_says_how_often_and_how_many_at_once() {
         [
             "turns · prompt: a",
             "up to 7 turns · prompt: b",
-            "turns without end · prompt: c",
+            "unlimited turns · prompt: c",
             "each task ≤ 100×, 4 at once",
         ]
     );

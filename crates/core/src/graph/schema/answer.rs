@@ -1,25 +1,23 @@
-//! The value in what an agent said.
+//! Finds the JSON value in an agent's message.
 //!
-//! Some CLIs hand it over themselves. Others only pass on text: JSON alone, in a fence, or with
-//! words around it. Nothing is guessed: where there could be two answers there is none.
+//! Some CLIs report the value themselves. Others only report text: JSON alone, in a code fence, or
+//! inside prose. Windlass does not guess: a message with two possible answers has no answer.
 
 use serde_json::Value;
 
-/// Why there is no value in what an agent said. The words are for the agent, too.
+/// The reason why a message has no value. Windlass sends these words to the agent, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoValue {
-    /// It says something else.
     #[error("there is no JSON in it")]
     NoJson,
-    /// What begins like JSON is none.
+    /// Text that starts like JSON does not parse.
     #[error("the JSON in it is not well formed")]
     Broken,
-    /// Which one is meant would have to be guessed.
     #[error("there are several JSON values in it, where one is wanted: one JSON value and nothing else")]
     Several,
 }
 
-/// What a session answered: the value the CLI gave, or else the one in the agent's last words.
+/// Returns the answer of a session: the value from the CLI, or else the one in the last message.
 pub fn answer(value: Option<&Value>, last_message: Option<&str>) -> Result<Value, NoValue> {
     match value {
         Some(value) => Ok(value.clone()),
@@ -27,7 +25,7 @@ pub fn answer(value: Option<&Value>, last_message: Option<&str>) -> Result<Value
     }
 }
 
-/// The one value in a text: JSON alone, in the only fence of JSON, or the only object in a prose.
+/// Finds the one value in a text: the whole text, the only JSON fence, or the only object in prose.
 pub fn find_value(text: &str) -> Result<Value, NoValue> {
     let text = text.trim_start_matches('\u{feff}').trim();
     if let Ok(value) = serde_json::from_str(text) {
@@ -41,7 +39,7 @@ pub fn find_value(text: &str) -> Result<Value, NoValue> {
     }
 }
 
-/// What stands in fences of JSON, from line to line.
+/// Returns the contents of all JSON code fences.
 fn fences(text: &str) -> impl Iterator<Item = &str> {
     let mut open: Option<Fence> = None;
     let mut at = 0;
@@ -71,7 +69,7 @@ struct Fence {
     from: usize,
 }
 
-/// So many brackets of a prose are looked behind.
+/// The most opening brackets in prose that are tried as JSON.
 const TRIES: usize = 64;
 
 fn in_prose(text: &str) -> Result<Value, NoValue> {
@@ -90,16 +88,17 @@ fn in_prose(text: &str) -> Result<Value, NoValue> {
                     return Err(NoValue::Several);
                 }
             }
-            // Parts of a broken answer may be whole, but they are not all there was.
+            // Parts of a broken answer may parse, but they are not the whole answer.
             _ if is_begun(rest) => return Err(NoValue::Broken),
             _ => from = at + 1,
         }
     }
-    // What lies behind has not been seen: it could be another answer.
+    // The rest of the text is unread and could contain another answer.
     Err(if only.is_some() { NoValue::Several } else { NoValue::NoJson })
 }
 
-/// Braces and brackets stand in prose for many reasons; an object with something in it is JSON.
+/// Returns whether a value is an answer. Prose has brackets for many reasons, so only a non-empty
+/// object, alone or in a list, counts.
 fn is_telling(value: &Value) -> bool {
     match value {
         Value::Object(members) => !members.is_empty(),
@@ -108,7 +107,7 @@ fn is_telling(value: &Value) -> bool {
     }
 }
 
-/// Whether it begins like an object, or a list of them.
+/// Returns whether a text starts like an object or a list of objects.
 fn is_begun(rest: &str) -> bool {
     let inner = rest.get(1..).unwrap_or_default().trim_start();
     match rest.starts_with('[') {

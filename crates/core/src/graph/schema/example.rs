@@ -1,8 +1,8 @@
-//! A value that fits a schema, for a rehearsal in which nobody thinks.
+//! Makes a value that fits a schema, for a dry run without an agent.
 //!
-//! The ways of a schema (its references, its `allOf`, one each of its `anyOf` and `oneOf`) are
-//! merged into plain ones; each gives a few candidates, and the first that fits is taken. Where a
-//! schema asks for something nobody can guess, the value only looks like it.
+//! First, references, `allOf` and one alternative each of `anyOf` and `oneOf` are merged into plain
+//! schemas. Each plain schema yields a few candidates, and the first that fits wins. For a schema
+//! that is too hard, the result only resembles a fitting value.
 
 use std::cmp::Ordering;
 
@@ -13,23 +13,23 @@ use super::numbers::{compare, float, is_same, whole};
 use super::resolve;
 use super::validate::validate_in;
 
-/// Shallow first: a schema that refers to itself has the smallest example there.
+/// Depths to try, shallow first: a recursive schema then gets a small example.
 const DEPTHS: [usize; 4] = [4, 8, 16, 32];
-/// So many schemas are looked at, in all.
+/// The most schemas visited in total.
 const MAX_STEPS: usize = 2_000;
-/// So many ways of one schema are tried.
+/// The most plain schemas for one schema.
 const MAX_WAYS: usize = 16;
-/// So many allowed values, items, properties are tried or made.
+/// The most `enum` values, items or properties that are tried or made.
 const MANY: usize = 100;
-/// A longer text is made by nobody.
+/// The longest text that is made.
 const LONGEST: usize = 10_000;
 
 type Keywords = Map<String, Value>;
 
-/// A small value that fits the schema, or at least looks like it.
+/// Makes a small value that fits the schema, or at least resembles one that does.
 pub fn example(schema: &Value) -> Value {
     let mut made = Value::Null;
-    // A list with something in it, which others can be made of; where that cannot be, an empty one.
+    // Prefer lists with one item, so that templates have something to use; else take empty lists.
     for (items, depth) in [1, 0].into_iter().flat_map(|items| DEPTHS.map(|depth| (items, depth))) {
         made = Maker { root: schema, steps: MAX_STEPS, items }.make(schema, depth);
         if fits(schema, schema, &made) {
@@ -46,7 +46,7 @@ fn fits(root: &Value, schema: &Value, value: &Value) -> bool {
 struct Maker<'s> {
     root: &'s Value,
     steps: usize,
-    /// How many items a list has at least.
+    /// The least number of items in a list.
     items: usize,
 }
 
@@ -69,7 +69,7 @@ impl Maker<'_> {
         first.unwrap_or(Value::Null)
     }
 
-    /// Schemas without references and choices, each a way to fit this one.
+    /// Resolves references and alternatives: a value that fits any of the results fits this schema.
     fn ways(&mut self, schema: &Value, depth: usize) -> Vec<Keywords> {
         let keywords = match schema {
             Value::Object(keywords) if self.has_leave(depth) => keywords,
@@ -151,7 +151,7 @@ impl Maker<'_> {
         Value::Array(items)
     }
 
-    /// The item, or one like it that is not there yet.
+    /// Returns the item, or a variation of it that is not in the list yet.
     fn apart(&mut self, schema: &Value, item: Value, there: &[Value], depth: usize) -> Value {
         let is_new = |value: &Value| !there.iter().any(|other| is_same(other, value));
         if is_new(&item) {
@@ -170,13 +170,13 @@ fn list<'s>(way: &'s Keywords, keyword: &str) -> &'s [Value] {
     way.get(keyword).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// Each of the one with each of the other.
+/// Merges each schema of one list with each of the other.
 fn product(one: &[Keywords], other: &[Keywords]) -> Vec<Keywords> {
     let pairs = one.iter().flat_map(|one| other.iter().map(move |other| merge(one.clone(), other)));
     pairs.take(MAX_WAYS).collect()
 }
 
-/// A schema that holds a value to both, as far as that can be said in one.
+/// Merges two schemas into one that requires both, as far as one schema can express that.
 fn merge(mut one: Keywords, other: &Keywords) -> Keywords {
     for (key, value) in other {
         let both = match one.get(key) {
@@ -238,7 +238,7 @@ fn names(types: &Value) -> Vec<&str> {
     }
 }
 
-/// The types a schema speaks of, named or not.
+/// Returns the types that a schema names or, without `type`, suggests by its other keywords.
 fn types(way: &Keywords) -> Vec<&str> {
     if let Some(said) = way.get("type") {
         return names(said);
@@ -263,7 +263,7 @@ fn text(way: &Keywords) -> String {
     "text".chars().cycle().take(length).collect()
 }
 
-/// Numbers at and near the bounds; the smallest of them first.
+/// Returns candidate numbers: zero, then numbers at and near the bounds.
 fn numbers(way: &Keywords) -> Vec<Value> {
     let given = |keyword: &str| way.get(keyword).and_then(Value::as_number);
     let value = |keyword| given(keyword).map(float);
@@ -279,7 +279,7 @@ fn numbers(way: &Keywords) -> Vec<Value> {
     std::iter::once(json!(0)).chain(exact).chain(near).collect()
 }
 
-/// A whole number is written as one.
+/// Converts a float to JSON, whole numbers without a fraction.
 fn number(float: f64) -> Option<Value> {
     let number = Number::from_f64(float)?;
     Some(
@@ -287,7 +287,7 @@ fn number(float: f64) -> Option<Value> {
     )
 }
 
-/// Values like this one, but other ones.
+/// Returns variations of a value.
 fn varied(value: &Value, by: usize) -> Vec<Value> {
     match value {
         Value::Null => Vec::new(),

@@ -1,4 +1,4 @@
-//! The keywords there are, and what is wrong with a schema.
+//! The supported keywords, and the errors in a schema.
 
 use std::collections::HashSet;
 
@@ -7,40 +7,33 @@ use serde_json::{Map, Value};
 use super::numbers::{plain, whole};
 use super::{MAX_DEPTH, Path, resolve};
 
-/// What a keyword says is made of.
+/// The form of the value of a keyword.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeywordShape {
-    /// Any value.
     Any,
-    /// Text.
     Text,
-    /// A list of anything.
     List,
     /// The name of a type, or a list of them.
     Types,
-    /// A list of values.
+    /// A non-empty list of distinct values.
     Values,
-    /// A list of names.
+    /// A list of distinct names.
     Names,
-    /// Yes or no.
     Flag,
-    /// A number.
     Number,
     /// A number above 0.
     Step,
-    /// A whole number from 0.
+    /// A whole number, 0 or more.
     Count,
-    /// A schema.
     Schema,
-    /// A list of schemas.
     Schemas,
     /// Schemas by name.
     Named,
-    /// The way to another schema in the same one.
+    /// A reference to another schema in the same document.
     Reference,
 }
 
-/// Every keyword that is known. From `format` on they say nothing about a value.
+/// Every supported keyword. Those from `format` on do not restrict a value.
 pub const KEYWORDS: &[(&str, KeywordShape)] = &[
     ("type", KeywordShape::Types),
     ("enum", KeywordShape::Values),
@@ -82,45 +75,43 @@ pub const KEYWORDS: &[(&str, KeywordShape)] = &[
     ("writeOnly", KeywordShape::Flag),
 ];
 
-/// The types there are.
 pub(super) const TYPES: [&str; 7] = ["object", "array", "string", "number", "integer", "boolean", "null"];
 
-/// Something that is wrong with a schema.
+/// An error in a schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SchemaError {
-    /// The schema inside the schema: `$.properties.steps`.
+    /// The path of the inner schema with the error: `$.properties.steps`.
     pub path: String,
-    /// The names on the way to what is wrong, the keyword too: `properties/steps/pattern`.
+    /// The names on the path, including the keyword: `properties/steps/pattern`.
     pub names: String,
-    /// The keyword; empty where it is about the schema itself.
+    /// The keyword; empty if the schema itself is wrong.
     pub keyword: String,
-    /// What is wrong with it.
     pub kind: SchemaErrorKind,
 }
 
-/// What is wrong with a part of a schema.
+/// The kind of an error in a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SchemaErrorKind {
-    /// No answer would be held to it.
+    /// Windlass does not support the keyword.
     Unknown,
-    /// It must be this instead.
+    /// The value has the wrong form; the text names the right one.
     Shape(&'static str),
-    /// It is deeper than anybody follows.
+    /// The schema is nested too deeply.
     TooDeep,
 }
 
 const A_SCHEMA: &str = "a schema: a mapping, true or false";
 
-/// More than this is not said of one schema.
+/// The most errors reported for one schema.
 const MAX_FLAWS: usize = 20;
 
-/// The keywords of a schema that are not known, with the place of each.
+/// Returns the unsupported keywords of a schema, each with the path of its schema.
 pub fn unsupported(schema: &Value) -> Vec<(String, String)> {
     let unknown = schema_errors(schema).into_iter().filter(|flaw| flaw.kind == SchemaErrorKind::Unknown);
     unknown.map(|flaw| (flaw.path, flaw.keyword)).collect()
 }
 
-/// What is wrong with a schema, the first few.
+/// Returns the first errors in a schema.
 pub fn schema_errors(schema: &Value) -> Vec<SchemaError> {
     let mut reading = SchemaReader { root: schema, errors: Vec::new() };
     reading.schema(schema, &Path::Root, 0);
@@ -191,7 +182,7 @@ impl SchemaReader<'_> {
     }
 }
 
-/// What a value should have been, if it is not.
+/// Returns the form that the value should have, if it has another.
 fn wanted(shape: KeywordShape, value: &Value) -> Option<&'static str> {
     let is_type = |value: &Value| value.as_str().is_some_and(|name| TYPES.contains(&name));
     let list_of =
@@ -221,7 +212,7 @@ fn wanted(shape: KeywordShape, value: &Value) -> Option<&'static str> {
     (!is_good).then_some(text)
 }
 
-/// A count, however it is written.
+/// Reads a count, also one written as `3.0`.
 pub(super) fn count(value: &Value) -> Option<usize> {
     let Value::Number(number) = value else { return None };
     usize::try_from(whole(number)?).ok()

@@ -1,13 +1,13 @@
-//! Numbers as JSON means them: `1` and `1.0` are the same.
+//! Numbers with JSON semantics: `1` and `1.0` are equal.
 
 use std::cmp::Ordering;
 
 use serde_json::{Number, Value};
 
-/// Beyond this a float is not taken for a whole number that could be reckoned with.
+/// Larger floats do not count as whole numbers.
 const EXACT: f64 = 1e30;
 
-/// The whole number it is, if it is one.
+/// Returns the number as an integer if it is whole.
 #[expect(clippy::cast_possible_truncation, reason = "it is whole, and far inside the range")]
 pub(super) fn whole(number: &Number) -> Option<i128> {
     if let Some(whole) = number.as_i64() {
@@ -20,7 +20,7 @@ pub(super) fn whole(number: &Number) -> Option<i128> {
     (float.fract() == 0.0 && float.abs() < EXACT).then_some(float as i128)
 }
 
-/// Which is larger.
+/// Compares two numbers, exactly if both are whole.
 pub(super) fn compare(one: &Number, other: &Number) -> Ordering {
     match (whole(one), whole(other)) {
         (Some(one), Some(other)) => one.cmp(&other),
@@ -28,22 +28,22 @@ pub(super) fn compare(one: &Number, other: &Number) -> Ordering {
     }
 }
 
-/// As a float; exact enough where it is not exact.
+/// Converts to a float, which may round.
 pub(super) fn float(number: &Number) -> f64 {
     number.as_f64().unwrap_or_default()
 }
 
-/// Whether it is a whole number of steps.
+/// Returns whether the number is a multiple of the step.
 pub(super) fn is_multiple(number: &Number, step: &Number) -> bool {
     if let (Some(number), Some(step)) = (whole(number), whole(step)) {
         return number.checked_rem(step).is_none_or(|rest| rest == 0);
     }
     let steps = float(number) / float(step);
-    // 0.3 is three times 0.1 for everybody but a float.
+    // With floats, 0.3 is not exactly three times 0.1.
     steps.is_finite() && (steps - steps.round()).abs() <= 1e-9 * steps.abs().clamp(1.0, 1e3)
 }
 
-/// Whether two values are the same.
+/// Returns whether two values are equal.
 pub(super) fn is_same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => compare(one, other) == Ordering::Equal,
@@ -58,7 +58,7 @@ pub(super) fn is_same(one: &Value, other: &Value) -> bool {
     }
 }
 
-/// The value with each number written in one way, so that what is the same is equal.
+/// Normalizes the numbers in a value, so that equal values compare equal with `==`.
 pub(super) fn plain(value: &Value) -> Value {
     match value {
         Value::Number(number) => whole(number)

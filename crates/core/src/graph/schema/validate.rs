@@ -1,6 +1,7 @@
-//! What is wrong with a value.
+//! Finds the errors in a value.
 //!
-//! A keyword that is itself wrong is passed over here: [`flaws`](super::flaws) has said so before.
+//! Validation ignores malformed keywords: [`schema_errors`](super::schema_errors) reports them before
+//! a run starts.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -12,25 +13,25 @@ use super::numbers::{compare, is_multiple, is_same, plain, whole};
 use super::{MAX_DEPTH, Path, ValidationError, brief, resolve};
 use crate::graph::check::suggest::shown;
 
-/// More than this is not said of one value.
+/// The most errors reported for one value.
 pub const MAX_FAULTS: usize = 20;
-/// So many values are held against so many schemas, in all.
+/// The most pairs of a value and a schema that are checked.
 const MAX_STEPS: usize = 200_000;
-/// So much of what is wrong with the ways of an `anyOf` is repeated.
+/// The most characters of a message about the alternatives of an `anyOf`.
 const MAX_TELLING: usize = 300;
 
 type Keywords = Map<String, Value>;
-/// A keyword, how it is said, and what must hold of a number against it.
+/// A keyword, its words in a message, and the required order of the number and the limit.
 type NumberKeyword = (&'static str, &'static str, fn(Ordering) -> bool);
 
-/// What is wrong with a value, the first [`MAX_FAULTS`] of it; nothing where it fits.
+/// Returns the first [`MAX_FAULTS`] errors in a value; none if it fits.
 ///
-/// A value or schema that takes too much work does not fit, and that is what is said.
+/// A value or schema that takes too much work to check is an error.
 pub fn validate(schema: &Value, value: &Value) -> Vec<ValidationError> {
     validate_in(schema, schema, value)
 }
 
-/// The same for a schema that stands inside another, where its references are.
+/// Validates against a schema inside `root`, which resolves its references.
 pub(super) fn validate_in(root: &Value, schema: &Value, value: &Value) -> Vec<ValidationError> {
     let mut look = Validation { root, faults: Vec::new(), steps: MAX_STEPS, has_given_up: false };
     look.at(schema, value, &Path::Root, 0);
@@ -43,7 +44,8 @@ pub(super) fn validate_in(root: &Value, schema: &Value, value: &Value) -> Vec<Va
     look.faults
 }
 
-/// Whether a value could fit a schema that stands inside another. Where that takes too much work, it could.
+/// Returns whether a value could fit a schema inside `root`. If the check takes too much work, the
+/// answer is yes.
 pub(in crate::graph) fn admits_in(root: &Value, schema: &Value, value: &Value) -> bool {
     let mut look = Validation { root, faults: Vec::new(), steps: MAX_STEPS, has_given_up: false };
     look.at(schema, value, &Path::Root, 0);
@@ -64,7 +66,7 @@ impl<'s> Validation<'s> {
         }
     }
 
-    /// Whether there is work left to do, and leave to do it.
+    /// Pays for a step of work. Returns whether to continue: within the limit and with room for errors.
     fn goes_on(&mut self, cost: usize) -> bool {
         match self.steps.checked_sub(cost) {
             Some(left) => self.steps = left,
@@ -113,7 +115,7 @@ impl<'s> Validation<'s> {
         }
     }
 
-    /// The values that are allowed, one by one.
+    /// Checks `const` and `enum`.
     fn given(&mut self, keywords: &Keywords, value: &Value, path: &Path<'_>) {
         if let Some(only) = keywords.get("const").filter(|only| !is_same(only, value)) {
             self.add(path, format!("must be {}, not {}", brief(only), brief(value)));
@@ -206,7 +208,7 @@ impl<'s> Validation<'s> {
         }
     }
 
-    /// What other schemas say of the same value.
+    /// Checks the keywords that apply other schemas to the same value.
     fn ways(&mut self, keywords: &'s Keywords, value: &Value, path: &Path<'_>, depth: usize) {
         if let Some(Value::String(to)) = keywords.get("$ref") {
             match resolve(self.root, to) {
@@ -250,7 +252,7 @@ impl<'s> Validation<'s> {
         }
     }
 
-    /// What one schema says, and nothing of it kept.
+    /// Returns the errors against one schema without recording them.
     fn apart(
         &mut self,
         schema: &'s Value,
@@ -268,7 +270,7 @@ fn list<'s>(keywords: &'s Keywords, keyword: &str) -> &'s [Value] {
     keywords.get(keyword).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// The first fault of each way.
+/// Joins the first error of each alternative.
 fn telling(why: &[Vec<ValidationError>]) -> String {
     let first: Vec<String> =
         why.iter().take(4).filter_map(|faults| Some(faults.first()?.to_string())).collect();

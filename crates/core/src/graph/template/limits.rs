@@ -1,26 +1,25 @@
-//! Refuses templates that no parser should be given: their form alone would exhaust the stack.
+//! Refuses templates that would exhaust the stack of the parser.
 //!
 //! The parser nests one call, and later one drop, for each link of a chain (`a.b.c`, `not not`,
-//! `elif`), and bounds only some of them.
+//! `elif`), and limits only some of these chains.
 
 use minijinja::machinery::{Token, tokenize};
 
 use super::rewrite::Edits;
 use super::{TemplateError, at, syntax, translate};
 
-/// The longest template, in bytes.
+/// The longest source, in bytes.
 pub const MAX_SOURCE: usize = 256 * 1024;
-/// The most words and signs in one tag, or in an expression.
+/// The most tokens in one tag or expression.
 pub const MAX_TOKENS: usize = 250;
-/// The most `elif` in a template.
 pub const MAX_ELIFS: usize = 50;
 
-/// A template that is too much is refused.
+/// Fails if a template is too large.
 pub(super) fn template(source: &str) -> Result<(), TemplateError> {
     bounded(source, TemplateForm::Template)
 }
 
-/// An expression that is too much is refused.
+/// Fails if an expression is too large.
 pub(super) fn expression(source: &str) -> Result<(), TemplateError> {
     bounded(source, TemplateForm::Expression)
 }
@@ -47,10 +46,10 @@ fn bounded(source: &str, form: TemplateForm) -> Result<(), TemplateError> {
         };
         elifs += usize::from(matches!(token, Token::Ident("elif")));
         if in_tag > MAX_TOKENS {
-            return too_much(format!("more than {MAX_TOKENS} words and signs in one tag"));
+            return too_much(format!("more than {MAX_TOKENS} words and symbols in one tag"));
         }
         if elifs > MAX_ELIFS {
-            return too_much(format!("more than {MAX_ELIFS} times `elif`"));
+            return too_much(format!("more than {MAX_ELIFS} `elif` in one template"));
         }
     }
     Ok(())

@@ -1,11 +1,11 @@
-//! Keeps the newline behind a tag that shares its line with anything else.
+//! Keeps the newline after a tag that shares its line with other content.
 //!
-//! The engine takes the newline behind every block tag and comment. That is right only where nothing else is
-//! on the line: such a line disappears as a whole.
+//! The engine removes the newline after every block tag and comment. That is right only if the line
+//! has nothing else, so that the whole line disappears.
 
 use super::rewrite::Edits;
 
-/// Notes what must change so that each line with anything else than tags keeps its newline.
+/// Collects the edits that keep the newline of each line with more than block tags.
 pub(super) fn keep_newlines(source: &str, edits: &mut Edits) {
     let mut line = TemplateLine::default();
     let mut at = 0;
@@ -34,13 +34,13 @@ pub(super) fn keep_newlines(source: &str, edits: &mut Edits) {
     line.end(source.len(), edits);
 }
 
-/// What is on a line so far.
+/// The content of a line so far.
 #[derive(Default)]
 struct TemplateLine {
     has_text: bool,
-    /// Where the last block or comment ends, and whether its author said what becomes of the blanks behind it.
+    /// The end of the last block or comment, and whether it has an explicit `-` or `+`.
     last: Option<(usize, bool)>,
-    /// Blanks between tags and behind them: where, and how many.
+    /// Blanks between and after tags: the offset and the length of each.
     blanks: Vec<(usize, usize)>,
 }
 
@@ -62,20 +62,20 @@ impl TemplateLine {
         }
     }
 
-    /// The line is over, with its newline at a place.
+    /// Ends the line, whose newline is at this offset.
     fn end(self, newline: usize, edits: &mut Edits) {
         let Some((last, is_marked)) = self.last else { return };
         if !self.has_text {
             self.blanks.into_iter().for_each(|(at, count)| edits.replace(at, count, ""));
         } else if last == newline && !is_marked {
-            // `+%}` keeps what follows.
+            // `+%}` keeps the newline.
             edits.put(last - 2, "+");
         }
     }
 }
 
 enum TagKind {
-    /// Writes something.
+    /// A tag that writes a value.
     Value,
     /// A block or a comment.
     Quiet,
@@ -87,7 +87,7 @@ struct Tag {
     is_raw: bool,
 }
 
-/// The tag that a text begins with, if it has an end.
+/// Reads the tag at the start of a text, if the tag is complete.
 fn tag(text: &str) -> Option<Tag> {
     let quiet = |len, is_raw| Tag { kind: TagKind::Quiet, len, is_raw };
     match text.get(..2)? {
@@ -101,7 +101,7 @@ fn tag(text: &str) -> Option<Tag> {
     }
 }
 
-/// How long a tag is, whatever texts and brackets are in it.
+/// Returns the length of a tag. Skips closing marks inside quotes and brackets.
 fn end_of_tag(text: &str, end: &str) -> Option<usize> {
     let mut quote = None;
     let mut is_escaped = false;
@@ -124,7 +124,7 @@ fn end_of_tag(text: &str, end: &str) -> Option<usize> {
     None
 }
 
-/// Where the tag begins that ends a raw block.
+/// Returns the offset of the `endraw` tag.
 fn end_of_raw(text: &str) -> usize {
     let mut blocks = text.match_indices("{%").map(|(at, _)| at);
     let is_end = |at: &usize| {

@@ -1,8 +1,7 @@
-//! Which names a template or an expression uses, without running it.
+//! Finds the names that a template or an expression uses, without running it.
 //!
-//! A use knows whether something around it asks first whether the name is defined: `is defined`
-//! in the condition it stands under, or a `default` right behind it. Names that the template
-//! makes itself (`for`, `set`, `with`) are no uses.
+//! A use records its guards: an `is defined` in an enclosing condition, or a `default` filter right
+//! after the name. Names that the template itself defines (`for`, `set`, `with`) do not count.
 
 mod compared;
 mod facts;
@@ -18,53 +17,49 @@ pub(in crate::graph) use facts::ITEM;
 use super::{TemplateError, TemplatePosition, at, caught, limits, syntax};
 use crate::graph::workflow::{Expression, Template};
 
-/// What a template or an expression refers to, in the order of the text.
+/// The names in a template or an expression, in source order.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TemplateNames {
-    /// Values.
     pub uses: Vec<Use>,
-    /// Filters, tests and functions.
+    /// The filters, tests and functions.
     pub words: Vec<UsedFunction>,
-    /// What is compared with what is written out.
+    /// Comparisons of a value with a literal.
     pub comparisons: Vec<Comparison>,
-    /// What is compared with each other, or by its order.
+    /// Comparisons of two values, and comparisons by order.
     pub pairs: Vec<Pair>,
-    /// Where `outputs` begins an output or a part of one, in bytes from 0.
+    /// The byte offset of each `outputs` that starts an output or a part of one.
     pub(super) outputs: BTreeMap<usize, OutputSense>,
 }
 
-/// What `outputs.ID` means at a place.
+/// The meaning of one `outputs.ID`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OutputSense {
-    /// The text of the output: nothing follows, and nothing asks whether it is there.
+    /// The text of the output, without a part and without a guard.
     Text,
-    /// An output of which a part is taken.
+    /// A part of the output.
     Part,
 }
 
-/// A value that is used.
+/// The use of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Use {
-    /// `outputs.plan.value` in its parts, as far as they are written out.
+    /// The parts of `outputs.plan.value`, up to the first computed part.
     pub path: Vec<String>,
-    /// Where it begins.
+    /// The start of the path.
     pub at: TemplatePosition,
-    /// What stands around it asks whether so many of its parts are defined: 2 is `outputs.plan`.
+    /// The guards around it, each as the number of parts that it tests: 2 tests `outputs.plan`.
     pub guards: Vec<usize>,
 }
 
-/// A filter, a test or a function that is used.
+/// The use of a filter, a test or a function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UsedFunction {
-    /// What it is.
     pub kind: WordKind,
-    /// Its name.
     pub name: String,
-    /// Where.
     pub at: TemplatePosition,
 }
 
-/// What kind of word.
+/// The kind of a word after `|`, after `is` or before parentheses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WordKind {
     /// `value | NAME`.
@@ -76,29 +71,29 @@ pub enum WordKind {
 }
 
 impl Use {
-    /// The first part.
+    /// Returns the first part.
     pub fn root(&self) -> &str {
         self.path.first().map_or("", String::as_str)
     }
 
-    /// The second part, where it is written out.
+    /// Returns the second part, unless it is computed.
     pub fn name(&self) -> Option<&str> {
         self.path.get(1).map(String::as_str)
     }
 
-    /// Whether it is only used where its first `parts` are defined.
+    /// Returns whether a guard tests the first `parts` of the path, or fewer.
     pub fn is_guarded(&self, parts: usize) -> bool {
         self.guards.iter().any(|guard| *guard <= parts)
     }
 
-    /// Whether it is only used where the last of its first `parts` is there.
+    /// Returns whether a guard tests exactly the first `parts` of the path.
     pub fn is_asked_for(&self, parts: usize) -> bool {
         self.guards.contains(&parts)
     }
 }
 
 impl WordKind {
-    /// All words of the kind that there are.
+    /// Returns all words of the kind.
     pub fn known(self) -> &'static [&'static str] {
         match self {
             WordKind::Filter => FILTERS,
@@ -107,7 +102,6 @@ impl WordKind {
         }
     }
 
-    /// What it is called.
     pub fn word(self) -> &'static str {
         match self {
             WordKind::Filter => "filter",
@@ -206,7 +200,7 @@ const TESTS: &[&str] = &[
 
 const FUNCTIONS: &[&str] = &["dict", "range"];
 
-/// What a template refers to.
+/// Finds the names in a template.
 pub fn names_used(template: &Template) -> Result<TemplateNames, TemplateError> {
     let source = template.0.as_str();
     limits::template(source)?;
@@ -218,7 +212,7 @@ pub(super) fn in_template(source: &str) -> Result<TemplateNames, minijinja::Erro
     Ok(tree::NameWalk::twice(source, |walk| walk.statement(&parsed)))
 }
 
-/// What an expression refers to.
+/// Finds the names in an expression.
 pub fn names_in(expression: &Expression) -> Result<TemplateNames, TemplateError> {
     let source = expression.0.as_str();
     limits::expression(source)?;
@@ -230,7 +224,7 @@ pub(super) fn in_expression(source: &str) -> Result<TemplateNames, minijinja::Er
     Ok(tree::NameWalk::over(source, |walk| walk.expression(&parsed)))
 }
 
-/// What a condition always is, where that can be told from its text alone.
+/// Returns the value of a condition if it is always the same and the text alone decides it.
 pub fn constant(expression: &Expression) -> Option<bool> {
     let source = expression.0.as_str();
     limits::expression(source).ok()?;

@@ -1,7 +1,8 @@
-//! Values of different kinds have no order: `"10" < 5` is an error and neither true nor false.
+//! Makes the comparison of values of different kinds an error: `"10" < 5` is neither true nor false.
 //!
-//! The template engine orders any two values, by their kind first. So each side of `<`, `<=`, `>` and `>=` is
-//! led through a filter: the left one is remembered, the right one is looked at beside it.
+//! The template engine orders any two values, first by their kind. So Windlass passes each side of
+//! `<`, `<=`, `>` and `>=` through a filter: the left filter stores its value, and the right filter
+//! compares the kinds.
 
 use minijinja::machinery::{Span, Token, tokenize};
 use minijinja::value::ValueKind;
@@ -10,16 +11,16 @@ use minijinja::{Environment, Error, ErrorKind, State, Value};
 use super::rewrite::Edits;
 use super::syntax;
 
-/// Remembers the left side.
+/// The filter that stores the left side.
 const LEFT: &str = "_left_";
-/// Compares the kind of the right side with that of the left.
+/// The filter that compares the kind of the right side with the left.
 const RIGHT: &str = "_right_";
-/// A task without a priority goes last.
+/// The filter that puts a task without a priority last.
 const LAST: &str = "_last_";
-/// Longer sides are not repeated in a message.
+/// The longest side that a message repeats.
 const LONGEST: usize = 60;
 
-/// The tests that compare by order, each with its sign.
+/// The tests that compare by order, each with its operator.
 pub(in crate::graph) const TESTS: [(&str, &str); 10] = [
     ("lt", "<"),
     ("lessthan", "<"),
@@ -33,7 +34,7 @@ pub(in crate::graph) const TESTS: [(&str, &str); 10] = [
     (">=", ">="),
 ];
 
-/// Teaches an environment to compare only what has an order.
+/// Adds the filters and tests that refuse to compare values without an order.
 pub(super) fn add_to(environment: &mut Environment<'_>) {
     environment.add_filter(LEFT, left);
     environment.add_filter(RIGHT, right);
@@ -73,7 +74,7 @@ fn last(value: Value) -> Value {
     if value.is_none() || value.is_undefined() { Value::from(f64::INFINITY) } else { value }
 }
 
-/// Whether two values have an order. `this` and `that` are how they are written, if that is known.
+/// Fails if two values have no order. `this` and `that` are their source texts, or empty.
 fn ordered(left: &Value, right: &Value, sign: &str, this: &str, that: &str) -> Result<(), Error> {
     for (value, written) in [(left, this), (right, that)] {
         if value.is_undefined() {
@@ -95,11 +96,11 @@ fn ordered(left: &Value, right: &Value, sign: &str, this: &str, that: &str) -> R
     Err(Error::new(ErrorKind::InvalidOperation, format!("{what}{hint}")))
 }
 
-/// What a missing value is.
+/// The kind of a missing value, in a message.
 const NOTHING: &str = "nothing";
-/// What a text is.
+/// The kind of a text, in a message.
 pub(in crate::graph) const TEXT: &str = "text";
-/// What a number is.
+/// The kind of a number, in a message.
 pub(in crate::graph) const NUMBER: &str = "a number";
 
 fn kind(value: &Value) -> &'static str {
@@ -114,7 +115,7 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// What the author may write instead.
+/// Suggests a correction to the author.
 pub(in crate::graph) fn hint(left: (&str, &str), right: (&str, &str), sign: &str) -> Option<String> {
     let number = |written: &str| match written.contains(' ') {
         true => format!("({written}) | int"),
@@ -124,18 +125,18 @@ pub(in crate::graph) fn hint(left: (&str, &str), right: (&str, &str), sign: &str
         ((TEXT, this), (NUMBER, that)) | ((NUMBER, this), (TEXT, that))
             if this.is_empty() || that.is_empty() =>
         {
-            Some("`| int` makes a number of a text".to_owned())
+            Some("`| int` turns text into a number".to_owned())
         }
         ((TEXT, this), (NUMBER, that)) => Some(format!("write `{} {sign} {that}`", number(this))),
         ((NUMBER, this), (TEXT, that)) => Some(format!("write `{this} {sign} {}`", number(that))),
         ((NOTHING, _), _) | (_, (NOTHING, _)) => {
-            Some("ask first whether it has a value, with `is not none`".to_owned())
+            Some("check first that it has a value, with `is not none`".to_owned())
         }
         _ => None,
     }
 }
 
-/// Notes what must change so that each comparison by order looks at its sides.
+/// Collects the edits that pass both sides of each comparison through the filters.
 pub(super) fn look_at_sides(source: &str, in_expression: bool, edits: &mut Edits) -> Result<(), Error> {
     if !source.contains(['<', '>']) {
         return Ok(());
@@ -164,14 +165,14 @@ pub(super) fn look_at_sides(source: &str, in_expression: bool, edits: &mut Edits
     Ok(())
 }
 
-/// A side as it is written, where a message can repeat it.
+/// Returns the source of a side if a message can repeat it, else an empty text.
 fn shown(source: &str, start: usize, end: usize) -> &str {
     let text = source.get(start..end).unwrap_or_default();
     let is_plain = text.len() <= LONGEST && !text.contains(['"', '\\', '\n', '\r']);
     if is_plain { text } else { "" }
 }
 
-/// Where the side left of a comparison begins and ends.
+/// Returns the byte range of the left side of a comparison.
 fn before(tokens: &[(Token<'_>, Span)], place: usize) -> Option<(usize, usize)> {
     let mut depth = 0_usize;
     let mut first = place;
@@ -189,7 +190,7 @@ fn before(tokens: &[(Token<'_>, Span)], place: usize) -> Option<(usize, usize)> 
     side(tokens, first, place)
 }
 
-/// Where the side right of a comparison begins and ends.
+/// Returns the byte range of the right side of a comparison.
 fn after(tokens: &[(Token<'_>, Span)], place: usize) -> Option<(usize, usize)> {
     let mut depth = 0_usize;
     let mut end = place + 1;
@@ -213,7 +214,7 @@ fn side(tokens: &[(Token<'_>, Span)], first: usize, end: usize) -> Option<(usize
     Some((first.start_offset as usize, last.end_offset as usize))
 }
 
-/// Whether a token is no part of what a comparison compares.
+/// Returns whether a token ends the side of a comparison.
 fn is_edge(tokens: &[(Token<'_>, Span)], at: usize) -> bool {
     let before = at.checked_sub(1).and_then(|at| tokens.get(at)).map(|(token, _)| token);
     match tokens.get(at).map(|(token, _)| token) {

@@ -1,20 +1,21 @@
-//! Makes `outputs.ID` a text wherever it stands, and `outputs.ID.part` a part of what the node gave.
+//! Makes `outputs.ID` a text everywhere, and `outputs.ID.part` a part of the node's output.
 //!
-//! The template engine compares, measures and slices only true texts as texts: an object that is
-//! written out as one equals no text, and nobody would notice. So each use is looked up in the table
-//! that fits it.
+//! The template engine compares, measures and slices only real strings. An object that renders as text
+//! equals no string, and the comparison is silently false. So Windlass rewrites each use to read from
+//! one of the tables below.
 
 use super::names::{OutputSense, TemplateNames, in_expression, in_template};
 use super::rewrite::Edits;
 
-/// Texts. One that is not there is undefined.
+/// The texts of all outputs. A missing output is undefined.
 pub(super) const OUTPUTS: &str = "outputs";
-/// Texts. One that is not there is an error: compared with anything, undefined is only unequal.
+/// The same texts. A missing output is an error here, because a comparison with an undefined value
+/// would just be false.
 pub(super) const TEXTS: &str = "_texts_";
-/// All that nodes gave.
+/// The outputs with all their parts.
 pub(super) const PARTS: &str = "_parts_";
 
-/// Notes which table each use of an output in a template is looked up in.
+/// Collects the edits that select the table for each use of an output in a template.
 pub(super) fn resolve_template(source: &str, edits: &mut Edits) -> Result<(), minijinja::Error> {
     if source.contains(OUTPUTS) {
         resolve(&in_template(source)?, edits);
@@ -22,7 +23,7 @@ pub(super) fn resolve_template(source: &str, edits: &mut Edits) -> Result<(), mi
     Ok(())
 }
 
-/// The same for an expression.
+/// Does the same for an expression.
 pub(super) fn resolve_expression(source: &str, edits: &mut Edits) -> Result<(), minijinja::Error> {
     if source.contains(OUTPUTS) {
         resolve(&in_expression(source)?, edits);
@@ -30,7 +31,7 @@ pub(super) fn resolve_expression(source: &str, edits: &mut Edits) -> Result<(), 
     Ok(())
 }
 
-/// A message about a resolved text, in the words of its author.
+/// Replaces the table names in an error message by `outputs`, as the author wrote it.
 pub(super) fn in_authors_words(message: &str) -> String {
     message.replace(TEXTS, OUTPUTS).replace(PARTS, OUTPUTS)
 }

@@ -1,8 +1,9 @@
-//! Changes in the text of a template before the engine reads it, and the way back to the author's places.
+//! Edits to the source of a template before the engine parses it. Positions in the edited text map
+//! back to the original.
 
 use std::borrow::Cow;
 
-/// Changes in a text.
+/// A list of edits to a text.
 #[derive(Debug, Default)]
 pub(super) struct Edits(Vec<Edit>);
 
@@ -14,17 +15,17 @@ struct Edit {
 }
 
 impl Edits {
-    /// Puts a text at a place. Of several at one place, the first comes first.
+    /// Inserts a text. Insertions at the same place keep their order.
     pub(super) fn put(&mut self, at: usize, text: impl Into<Cow<'static, str>>) {
         self.replace(at, 0, text);
     }
 
-    /// Puts a text at a place instead of so many bytes.
+    /// Replaces `removed` bytes with a text.
     pub(super) fn replace(&mut self, at: usize, removed: usize, text: impl Into<Cow<'static, str>>) {
         self.0.push(Edit { at, removed, put: text.into() });
     }
 
-    /// The text with all changes.
+    /// Returns the source with all edits.
     pub(super) fn applied<'s>(&mut self, source: &'s str) -> Cow<'s, str> {
         if self.0.is_empty() {
             return Cow::Borrowed(source);
@@ -41,7 +42,8 @@ impl Edits {
         Cow::Owned(text)
     }
 
-    /// Where a place of the changed text is in the text of the author.
+    /// Maps an offset in the edited text to the original. Call [`applied`](Edits::applied) first: it
+    /// sorts the edits.
     pub(super) fn original(&self, offset: usize) -> usize {
         let (mut old, mut new) = (0, 0);
         for edit in &self.0 {

@@ -1,10 +1,10 @@
-//! The values that templates and expressions see: `input`, `inputs`, `outputs`, `run`, `task`,
+//! The values that templates and expressions can use: `input`, `inputs`, `outputs`, `run`, `task`,
 //! `iteration` and `feedback`.
 //!
-//! A scope is kept and added to; using it costs the same however much is in it. A node that has
-//! not run has no output: `outputs.ID` is undefined, and `outputs.ID is defined` asks. The id is
-//! also found with its dashes as underscores. `outputs.ID` is a text, whatever is done with it;
-//! see [`outputs`](super::outputs) for how it also has parts.
+//! A run keeps one scope and updates it; the cost of a lookup does not grow with its size. A node
+//! that has not run has no output: `outputs.ID` is undefined, and `outputs.ID is defined` is false.
+//! Templates may write the dashes of an id as underscores. `outputs.ID` is always a text;
+//! [`outputs`](super::outputs) explains how it can have parts, too.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -19,21 +19,21 @@ use super::outputs::{OUTPUTS, PARTS, TEXTS};
 use crate::graph::ids::folded;
 use crate::id::NodeId;
 
-/// What a node gave.
+/// The output of a node.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct NodeOutput {
-    /// The last words of its session, or what it printed.
+    /// The last message of the session, or the printed text.
     pub text: String,
-    /// What it answered, where it has a schema.
+    /// The structured answer, if the node has a schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Json>,
-    /// Whether it failed; only seen where the run goes on all the same.
+    /// True after a failure. Templates see it only if the run continues.
     pub failed: bool,
-    /// How it ended, in a word.
+    /// The final status, as a word.
     pub status: String,
 }
 
-/// The values that templates and expressions see.
+/// The values that templates and expressions can use.
 #[derive(Debug, Clone)]
 pub struct Scope {
     input: Value,
@@ -46,7 +46,7 @@ pub struct Scope {
 }
 
 impl Scope {
-    /// What a run was told. An input that was not given, and has no default, is null.
+    /// Starts a scope with the inputs of a run. A missing input without a default is null.
     pub fn new(input: &str, inputs: &BTreeMap<String, Json>) -> Scope {
         Scope {
             input: Value::from(input),
@@ -59,33 +59,33 @@ impl Scope {
         }
     }
 
-    /// Facts about the run itself.
+    /// Sets the facts about the run itself.
     pub fn set_run(&mut self, run: &Json) {
         self.run = value_of(run);
     }
 
-    /// What a node gave; what it gave in an earlier round is forgotten.
+    /// Sets the output of a node and replaces the one of an earlier iteration.
     pub fn set_output(&mut self, node: &NodeId, output: NodeOutput) {
         let output = KnownOutputs::from(output);
         Arc::make_mut(&mut self.outputs).0.insert(folded(node.as_str()), (node.clone(), output));
     }
 
-    /// A node has no output any more.
+    /// Removes the output of a node.
     pub fn forget_output(&mut self, node: &NodeId) {
         Arc::make_mut(&mut self.outputs).0.remove(&folded(node.as_str()));
     }
 
-    /// The task of this round; undefined outside of a task loop.
+    /// Sets the current task; undefined outside of a task loop.
     pub fn set_task(&mut self, task: Option<&Json>) {
         self.task = task.map(value_of);
     }
 
-    /// The round, from 1; undefined outside of loops.
+    /// Sets the iteration, from 1; undefined outside of loops.
     pub fn set_iteration(&mut self, iteration: Option<u32>) {
         self.iteration = iteration;
     }
 
-    /// What was wrong with the last try; empty where nothing was.
+    /// Sets the feedback: the problems of the last try, or an empty text.
     pub fn set_feedback(&mut self, feedback: &str) {
         self.feedback = Value::from(feedback);
     }
@@ -116,7 +116,7 @@ fn value_of<T: serde::Serialize>(json: &T) -> Value {
     Value::from(Serde(json))
 }
 
-/// By the id with its dashes as underscores.
+/// Outputs by id, with dashes as underscores.
 #[derive(Debug, Clone, Default)]
 struct Outputs(BTreeMap<String, (NodeId, KnownOutputs)>);
 
@@ -138,7 +138,7 @@ impl Object for Outputs {
     }
 }
 
-/// The text of each output; one that is not there is an error, whatever is done with it.
+/// The text of each output. Any use of a missing output is an error.
 #[derive(Debug)]
 struct OutputTexts(Arc<Outputs>);
 
@@ -152,7 +152,7 @@ impl Object for OutputTexts {
     }
 }
 
-/// All that each node gave.
+/// The outputs with all their parts.
 #[derive(Debug)]
 struct OutputParts(Arc<Outputs>);
 
@@ -189,13 +189,14 @@ impl Object for KnownOutputs {
             Some("failed") => Some(Value::from(self.failed)),
             Some("status") => Some(self.status.clone()),
             Some(_) => None,
-            // `outputs.ID[0]` is the first letter.
+            // `outputs.ID[0]` is the first character.
             None => self.text.get_item(key).ok().filter(|letter| !letter.is_undefined()),
         }
     }
 }
 
-/// What a node without a value has as one: not defined and not true, and written out as nothing.
+/// Returns the `value` of a node without one: undefined and false, but it renders as nothing instead
+/// of failing.
 fn nothing() -> Value {
     static NOTHING: OnceLock<Value> = OnceLock::new();
     let silent = || environment().compile_expression("1 if false")?.eval(());

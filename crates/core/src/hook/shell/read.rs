@@ -1,33 +1,33 @@
-//! The reader: one pass over a command line, from command to command.
+//! Reads a command line in one pass, command by command.
 //!
-//! Reading a word is [`word`]'s.
+//! [`word`] reads the words.
 
 mod word;
 
 use super::{DEEPEST, InputSource, MOST_COMMANDS, ShellCommand, ShellScript, ShellWord, Unclear};
 
-/// Words after which a command may begin, where they stand where a command may.
+/// Reserved words. At the start of a command, another command may follow them.
 const RESERVED: &[&str] = &[
     "if", "then", "elif", "else", "fi", "while", "until", "do", "done", "esac", "{", "}", "!", "coproc",
     "time",
 ];
 
-/// A text that is being read.
+/// A text and the position up to which it has been read.
 pub(super) struct ShellReader<'t, 's> {
     text: &'t str,
     at: usize,
     depth: usize,
     script: &'s mut ShellScript,
-    /// Here-documents whose bodies begin at the next line.
+    /// Here-documents whose bodies start on the next line.
     pending: Vec<HereDocument>,
-    /// What begins before this may be arithmetic.
+    /// Commands that start before this position may be arithmetic.
     sum_end: usize,
     sums: usize,
-    /// This may be arithmetic whose end is not known.
+    /// True inside a text that may be arithmetic without a known end.
     may_be_sum: bool,
-    /// How many `[` without quotes are open: an index is arithmetic, too.
+    /// The number of open `[` outside quotes. An array index is arithmetic, too.
     squares: usize,
-    /// The next redirection is about a descriptor that is not the input.
+    /// True if the next redirection applies to a descriptor other than the input.
     is_other: bool,
 }
 
@@ -38,7 +38,7 @@ struct HereDocument {
     drops_tabs: bool,
 }
 
-/// Where a list of commands ends.
+/// The end of a list of commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ListEnd {
     TextEnds,
@@ -69,12 +69,12 @@ impl<'t, 's> ShellReader<'t, 's> {
     fn commands(&mut self, until: ListEnd) {
         let (begin, outer) = (self.at, std::mem::take(&mut self.pending));
         let (sum_end, squares) = (std::mem::take(&mut self.sum_end), std::mem::take(&mut self.squares));
-        // `$((` that is not known to be arithmetic.
+        // `$((` that may or may not be arithmetic.
         let may_be_sum = until == ListEnd::BracketCloses && self.peek() == Some(b'(');
         let may_be_sum = std::mem::replace(&mut self.may_be_sum, may_be_sum);
         self.list(until);
         (self.sum_end, self.squares, self.may_be_sum) = (sum_end, squares, may_be_sum);
-        // Shells differ in where a here-document is that begins within brackets, or before them.
+        // Shells differ in where they look for a here-document that starts inside brackets, or before them.
         let is_astride =
             !outer.is_empty() && self.text.get(begin..self.at).is_some_and(|text| text.contains('\n'));
         if is_astride || !self.pending.is_empty() {
@@ -164,7 +164,7 @@ impl<'t, 's> ShellReader<'t, 's> {
         }
     }
 
-    /// What the last word is to its command: reserved, an assignment, or just a word.
+    /// Handles the last word by its role: a reserved word, an assignment, or a plain word.
     fn after_word(&mut self, command: &mut ShellCommand, begin: usize, cases: &mut usize) {
         let count = command.words.len();
         let Some(word) = command.words.last().copied() else { return };
@@ -184,7 +184,7 @@ impl<'t, 's> ShellReader<'t, 's> {
             }
             "case" if is_plain && count == 1 => self.case(command, cases),
             "[[" if is_plain && count == 1 => self.condition(command),
-            // Only some shells take it for a word here.
+            // Some shells start a block here, others read a plain word.
             "{" if is_plain => self.finish_without_last(command, begin),
             "do" if is_plain && count == 3 && is_loop() => self.finish_without_last(command, begin),
             _ if command.program + 1 == count && is_assignment(text, word.plain - word.start) => {
@@ -202,7 +202,7 @@ impl<'t, 's> ShellReader<'t, 's> {
         }
     }
 
-    /// `case WORD in`, up to the first command.
+    /// Reads `case WORD in`, up to the first command.
     fn case(&mut self, command: &mut ShellCommand, cases: &mut usize) {
         while command.words.len() < 3 {
             self.skip(b" \t\n");
@@ -216,7 +216,7 @@ impl<'t, 's> ShellReader<'t, 's> {
         self.patterns(cases);
     }
 
-    /// The patterns of a branch of `case`, up to their bracket, or its end.
+    /// Reads the patterns of a `case` branch up to their bracket, or up to `esac`.
     fn patterns(&mut self, cases: &mut usize) {
         let mut pattern = ShellCommand::default();
         loop {
@@ -241,7 +241,7 @@ impl<'t, 's> ShellReader<'t, 's> {
         }
     }
 
-    /// The inside of `[[ … ]]`, in which `<`, `&&` and brackets are no syntax of commands.
+    /// Reads the inside of `[[ … ]]`, where `<`, `&&` and brackets do not separate commands.
     fn condition(&mut self, command: &mut ShellCommand) {
         loop {
             self.skip(b" \t\n");
@@ -279,7 +279,7 @@ impl<'t, 's> ShellReader<'t, 's> {
         self.script.commands.push(command);
     }
 
-    /// Ends a command before its last word, after which another one begins.
+    /// Ends a command before its last word. Another command follows that word.
     fn finish_without_last(&mut self, command: &mut ShellCommand, begin: usize) {
         if let Some(word) = command.words.pop() {
             command.text.truncate(word.start.saturating_sub(1));
@@ -287,7 +287,7 @@ impl<'t, 's> ShellReader<'t, 's> {
         self.finish(command, begin);
     }
 
-    /// A redirection, from its `<` or `>` on.
+    /// Reads a redirection from its `<` or `>` on.
     fn redirect(&mut self, command: &mut ShellCommand) {
         let is_other = std::mem::take(&mut self.is_other);
         let is_output = self.peek() == Some(b'>');
@@ -316,7 +316,7 @@ impl<'t, 's> ShellReader<'t, 's> {
         }
     }
 
-    /// A here-document or a here-string, after its `<<`.
+    /// Reads a here-document or a here-string after its `<<`.
     fn here(&mut self) -> InputSource {
         if self.peek() == Some(b'<') {
             self.at += 1;
@@ -338,7 +338,7 @@ impl<'t, 's> ShellReader<'t, 's> {
         InputSource::HereDocument(number)
     }
 
-    /// The word a redirection is about.
+    /// Reads the word that a redirection names.
     fn target(&mut self) -> ShellCommand {
         let mut target = ShellCommand::default();
         self.skip(b" \t");
@@ -348,7 +348,7 @@ impl<'t, 's> ShellReader<'t, 's> {
         target
     }
 
-    /// The here-documents that begin at this line.
+    /// Reads the bodies of the here-documents that start at this line.
     fn bodies(&mut self) {
         for document in std::mem::take(&mut self.pending) {
             let begin = self.at;
@@ -371,7 +371,7 @@ impl<'t, 's> ShellReader<'t, 's> {
                     break;
                 }
             }
-            // Without its last line this may be no here-document at all.
+            // Without its closing line, this may not be a here-document at all.
             let end = end.unwrap_or_else(|| {
                 self.script.blame(Unclear::Unclosed);
                 self.text.len()
@@ -386,7 +386,7 @@ impl<'t, 's> ShellReader<'t, 's> {
         }
     }
 
-    /// Reads something that is nested in the rest, as long as it is not nested too deeply.
+    /// Reads a nested part, unless it exceeds the maximum depth.
     fn within(&mut self, read: impl FnOnce(&mut Self)) {
         if self.depth >= DEEPEST {
             self.script.blame(Unclear::TooMuch);
@@ -398,13 +398,13 @@ impl<'t, 's> ShellReader<'t, 's> {
         self.depth -= 1;
     }
 
-    /// Something has no end, or is no shell at all.
+    /// Stops reading: a part is not closed, or is not shell syntax.
     fn give_up(&mut self) {
         self.script.blame(Unclear::Unclosed);
         self.at = self.text.len();
     }
 
-    /// Whether `<(` or `>(` is here: a command whose output is a file.
+    /// Returns true at `<(` or `>(`, which passes a command's output or input as a file.
     fn is_process(&self) -> bool {
         matches!(self.byte(), Some(b'<' | b'>')) && self.text.as_bytes().get(self.at + 1) == Some(&b'(')
     }
@@ -417,7 +417,7 @@ impl<'t, 's> ShellReader<'t, 's> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    /// The next byte, behind any line that is continued on the next one.
+    /// Returns the next byte; skips continued line ends.
     fn peek(&mut self) -> Option<u8> {
         loop {
             match self.byte() {
@@ -443,7 +443,7 @@ pub(super) fn is_name(text: &str) -> bool {
     text.bytes().all(is_part) && text.bytes().next().is_some_and(|first| !first.is_ascii_digit())
 }
 
-/// Whether a word assigns: `x=1`, `x+=1`, `x[0]=1`. The first `plain` bytes are not quoted.
+/// Returns true if a word is an assignment: `x=1`, `x+=1`, `x[0]=1`. The first `plain` bytes are not quoted.
 fn is_assignment(text: &str, plain: usize) -> bool {
     let plain = text.get(..plain).unwrap_or_default();
     if let Some((name, _)) = plain.split_once('[')

@@ -1,18 +1,19 @@
-//! Programs that start other programs, and where in their words those are.
+//! Programs that start other programs, and the position of the inner command in their arguments.
 //!
-//! Only programs whose arguments are a command: a script, `make` or `python -c` tell nothing here.
+//! Covers only programs whose arguments are a command. Scripts, `make` and `python -c` are not read.
 
 use super::{InputSource, ShellCommand, ShellWord, Unclear, is_descriptor};
 
-/// What a program starts.
+/// A command that another program starts.
 pub(super) enum WrappedCommand {
     Command(ShellCommand),
-    /// A command line of its own.
+    /// A separate command line.
     Text(String),
     Unclear(Unclear),
 }
 
-/// The options of a program that have a value in the next word, and how many words come before the command.
+/// A program that runs its arguments: its options that take a value in the next word, and the number of
+/// operands before the command.
 struct Wrapper {
     names: &'static [&'static str],
     short: &'static str,
@@ -75,8 +76,8 @@ const WRAPPERS: &[Wrapper] = &[
     ),
 ];
 
-/// Programs that are seldom seen, and how many words may come before their command. Which of their options have
-/// a value is not known.
+/// Rare programs, and the maximum number of operands before their command. It is unknown which of their
+/// options take a value.
 const SELDOM: &[(&[&str], usize)] = &[
     (&["unshare", "nsenter", "prlimit", "setpriv", "choom", "runcon", "numactl", "cgexec", "systemd-run"], 0),
     (&["linux32", "linux64", "i386", "x86_64", "uname26", "ssh-agent", "dbus-run-session", "dbus-launch"], 0),
@@ -88,15 +89,15 @@ const SELDOM: &[(&[&str], usize)] = &[
 const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "fish"];
 /// Options of `find` and `fd` that a command follows.
 const EXEC: &[&str] = &["-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"];
-/// How many words are looked at where a command only may begin.
+/// The maximum number of positions tried as the possible start of a command.
 const FEW: usize = 8;
-/// How many words a command may have that only may begin somewhere.
+/// The maximum number of words of a command whose start is uncertain.
 const MANY: usize = 64;
-/// Variables with commands that any shell runs by itself, and that a shell which is started so runs.
+/// Variables whose value every shell runs, and variables whose value only a newly started shell runs.
 const RUN_BY_ANY: &[&str] = &["BASH_ENV", "PROMPT_COMMAND"];
 const RUN_BY_STARTED: &[&str] = &["ENV", "PS0", "PS1", "PS4"];
 
-/// What the program of a command starts.
+/// Returns the commands that the program of a command starts.
 pub(super) fn inner(command: &ShellCommand, bodies: &[(usize, String)]) -> Vec<WrappedCommand> {
     let mut parts = of_program(command, bodies);
     if sets(command, command.words.len(), RUN_BY_ANY) {
@@ -105,7 +106,7 @@ pub(super) fn inner(command: &ShellCommand, bodies: &[(usize, String)]) -> Vec<W
     parts
 }
 
-/// Whether one of the words up to `end` sets one of these variables.
+/// Returns true if a word before `end` sets one of these variables.
 fn sets(command: &ShellCommand, end: usize, names: &[&str]) -> bool {
     let mut words = (0..end).filter_map(|at| command.word(at)?.split_once('='));
     words.any(|(name, _)| names.contains(&name.strip_suffix('+').unwrap_or(name)))
@@ -151,7 +152,7 @@ fn of_program(command: &ShellCommand, bodies: &[(usize, String)]) -> Vec<Wrapped
 
 impl Wrapper {
     fn is(&self, name: &str) -> bool {
-        // GNU's own are called `gtimeout` where the system has others.
+        // GNU versions have the prefix `g`, as in `gtimeout`, on systems with other versions.
         let is_it = |name: &str| self.names.contains(&name);
         is_it(name) || name.strip_prefix('g').is_some_and(is_it)
     }
@@ -206,7 +207,7 @@ impl Wrapper {
             add_arguments(command, at, &mut part);
         }
         let mut parts = vec![WrappedCommand::Command(part)];
-        // The next word may be the value of an option that is not known to its end.
+        // The next word may be the value of an option with an unknown end.
         let options = command.words.get(first..at).unwrap_or_default();
         if options.iter().any(|word| word.hole.is_some()) {
             parts.extend(if_known(command.part(at + 1, command.words.len())));
@@ -214,7 +215,7 @@ impl Wrapper {
         parts
     }
 
-    /// The first word that is no option and no value of one.
+    /// Returns the position of the first word that is neither an option nor an option's value.
     fn after_options(&self, command: &ShellCommand, mut at: usize) -> usize {
         while let Some(word) = command.word(at) {
             if word == "--" {
@@ -245,16 +246,16 @@ fn is_process(text: &str) -> bool {
     text.starts_with("<(")
 }
 
-/// Some words as a command line, unless the shell puts it together at run time.
+/// Returns some words as a command line, unless the shell assembles it at run time.
 fn text_of(command: &ShellCommand, from: usize, to: usize) -> Vec<WrappedCommand> {
     text_after(command, from, to, "")
 }
 
-/// Some words as a command line, without the start of the first one, which is an option.
+/// Returns some words as a command line. Removes the option at the start of the first word.
 fn text_after(command: &ShellCommand, from: usize, to: usize, option: &str) -> Vec<WrappedCommand> {
     let words = command.words.get(from..to.min(command.words.len())).unwrap_or_default();
     let (Some(first), Some(last)) = (words.first(), words.last()) else { return Vec::new() };
-    // What a shell expands without quotes it also splits, so that stars are only file names.
+    // An unquoted expansion is split into words, and `*` then only becomes file names.
     if words.iter().any(|word| word.hole.is_some() && word.plain < word.end && has_expansion(command, word)) {
         return vec![put_together(command)];
     }
@@ -274,7 +275,7 @@ fn aliases(command: &ShellCommand) -> Vec<WrappedCommand> {
         let (name, _) = command.word(at)?.split_once('=')?;
         Some(text_after(command, at, at + 1, command.word(at)?.get(..=name.len())?))
     });
-    // Whoever uses the alias adds words to it.
+    // Each use of the alias may add words to it.
     let used = |part| match part {
         WrappedCommand::Text(text) => WrappedCommand::Text(format!("{text} $@")),
         other => other,
@@ -330,7 +331,7 @@ fn of_shell(command: &ShellCommand, bodies: &[(usize, String)]) -> Vec<WrappedCo
     }
 }
 
-/// Whether a word may turn out to be `-c`, with a text after it.
+/// Returns true if a word may expand to `-c` with a text after it.
 fn may_be_option(command: &ShellCommand, at: usize) -> bool {
     let Some((word, (_, end))) = command.words.get(at).and_then(|word| Some((word, word.hole?))) else {
         return false;
@@ -340,7 +341,7 @@ fn may_be_option(command: &ShellCommand, at: usize) -> bool {
     word.is_filled && word.splits || !is_last && (word.splits || word.is_filled || is_dash)
 }
 
-/// The commands that a shell reads from its input.
+/// Returns the commands that a shell reads from its input.
 fn from_input(command: &ShellCommand, bodies: &[(usize, String)]) -> Vec<WrappedCommand> {
     let unclear = || WrappedCommand::Unclear(Unclear::Input(command.text.clone()));
     vec![match &command.input {
@@ -376,12 +377,12 @@ fn of_find(command: &ShellCommand) -> Vec<WrappedCommand> {
     parts
 }
 
-/// A command that may begin here, or not, because an expansion before it may be an option.
+/// Returns a command that may start here, because an expansion before it may be an option.
 fn if_known(part: ShellCommand) -> Option<WrappedCommand> {
     part.name().is_some_and(|name| name.is_ok()).then_some(WrappedCommand::Command(part))
 }
 
-/// `su -c TEXT`, `script -qcTEXT`, `git rebase --exec=TEXT`.
+/// Reads `su -c TEXT`, `script -qcTEXT`, `git rebase --exec=TEXT`.
 fn after_option(command: &ShellCommand, from: usize, short: char, long: &str) -> Vec<WrappedCommand> {
     let mut parts = Vec::new();
     for at in from..command.words.len() {
@@ -403,7 +404,8 @@ fn after_option(command: &ShellCommand, from: usize, short: char, long: &str) ->
     parts
 }
 
-/// The command of a program, wherever it may begin: right after an option there may be a value first.
+/// Returns the commands that a rare program may start. After an option, the next word may be its value, so
+/// there can be several starts.
 fn of_seldom(command: &ShellCommand, mut operands: usize) -> Vec<WrappedCommand> {
     let (mut parts, mut may_be_value) = (Vec::new(), false);
     for at in command.program + 1..command.words.len() {
@@ -431,7 +433,7 @@ fn of_seldom(command: &ShellCommand, mut operands: usize) -> Vec<WrappedCommand>
     parts
 }
 
-/// The subcommands of git that run commands.
+/// Returns the commands that some git subcommands run.
 fn of_git(command: &ShellCommand) -> Vec<WrappedCommand> {
     let count = command.words.len();
     let find = |from: usize, wanted: &str| (from..count).find(|at| command.word(*at) == Some(wanted));
@@ -460,7 +462,7 @@ fn of_git(command: &ShellCommand) -> Vec<WrappedCommand> {
     parts
 }
 
-/// `env -S TEXT`.
+/// Reads `env -S TEXT`.
 fn split_string(command: &ShellCommand) -> Option<Vec<WrappedCommand>> {
     for at in command.program + 1..command.words.len() {
         let word = command.word(at).filter(|word| word.starts_with('-'))?;
@@ -474,7 +476,7 @@ fn split_string(command: &ShellCommand) -> Option<Vec<WrappedCommand>> {
     None
 }
 
-/// What `xargs` reads becomes part of the command: at its end, or wherever a mark is.
+/// Adds the arguments that `xargs` reads: at the end of the command, or in place of each marker.
 fn add_arguments(command: &ShellCommand, end: usize, part: &mut ShellCommand) {
     let mut has_mark = false;
     for at in command.program + 1..end {
@@ -494,7 +496,7 @@ fn add_arguments(command: &ShellCommand, end: usize, part: &mut ShellCommand) {
     }
 }
 
-/// A word, or several, that are added at the end.
+/// Adds an unknown number of unknown words at the end.
 fn add_hole(part: &mut ShellCommand) {
     part.text.push(' ');
     let start = part.text.len();
@@ -512,8 +514,8 @@ fn add_hole(part: &mut ShellCommand) {
     });
 }
 
-/// Words with a mark in them are not known before the program runs; whether there are any. In a text of several
-/// words the mark is hardly ever the program, unless a shell reads it.
+/// Makes words with a placeholder unknown until the program runs. Returns true if there are any. In a text
+/// of several words the placeholder is hardly ever the program, unless a shell reads the text.
 fn open_marks(part: &mut ShellCommand, mark: &str) -> bool {
     let ShellCommand { words, text, .. } = part;
     for word in &mut *words {

@@ -1,19 +1,19 @@
-//! What is code, or a comment, within the lines of a paragraph.
+//! Finds code and comments within a paragraph.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// The spans of code and the comments of a paragraph, in order.
+/// Returns the code spans and comments of a paragraph, in order.
 pub(super) fn of(paragraph: &str) -> Vec<Range<usize>> {
     let runs = Runs::of(paragraph);
     let bytes = paragraph.as_bytes();
     let (mut found, mut at) = (Vec::new(), 0);
-    // Nothing closes what nothing closed before.
+    // Once a search finds no closing tag, later searches cannot find one either.
     let (mut has_comments, mut has_code) = (true, true);
     while let Some(byte) = bytes.get(at) {
         let rest = paragraph.get(at..).unwrap_or_default();
         let end = match byte {
-            // What is escaped opens nothing.
+            // An escaped character opens nothing.
             b'\\' => {
                 at += if bytes.get(at + 1).is_some_and(u8::is_ascii_punctuation) { 2 } else { 1 };
                 continue;
@@ -55,7 +55,7 @@ fn find_ignoring_case(text: &str, part: &str) -> Option<usize> {
     text.as_bytes().windows(part.len()).position(|piece| piece.eq_ignore_ascii_case(part.as_bytes()))
 }
 
-/// Where backticks stand together, by how many they are.
+/// The positions of runs of backticks, by their length.
 struct Runs(BTreeMap<usize, Vec<usize>>);
 
 impl Runs {
@@ -76,7 +76,7 @@ impl Runs {
         Runs(runs)
     }
 
-    /// Where code ends that so many backticks at this place open.
+    /// Returns the end of the code span that a run of backticks opens.
     fn closing(&self, at: usize, length: usize) -> Option<usize> {
         let same = self.0.get(&length)?;
         let next = same.partition_point(|start| *start < at + length);

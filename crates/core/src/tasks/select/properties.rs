@@ -1,4 +1,4 @@
-//! What holds for every list of tasks.
+//! Properties of every list of tasks.
 
 use proptest::prelude::*;
 

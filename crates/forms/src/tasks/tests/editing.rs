@@ -90,7 +90,7 @@ fn comments_and_commas_too_many_are_read_kept_and_said() {
     let (document, said) = lenient(text);
     assert_eq!(
         said,
-        ["2:3 warning: comments and commas after the last value are no JSON: other programs may refuse them"]
+        ["2:3 warning: comments and trailing commas are not JSON: other programs may refuse them"]
     );
     let document = document.set_status(&id("1"), TaskStatus::Passing).unwrap();
     assert_eq!(document.text(), text.replace("pending", "passing"));
@@ -165,9 +165,9 @@ fn what_is_no_feature_list_says_where() {
         assert_eq!(tasks, None, "{text}");
         said.into_iter().map(line).collect()
     };
-    let hint = "`windlass tasks check` says whether it is fine";
-    assert_eq!(said(FILE), [format!("4:3 this is a file of tasks already ({hint})")]);
-    assert_eq!(said("{\"a\": 1}"), ["1:1 a list of features is expected, found an object"]);
+    let hint = "`windlass tasks check` finds mistakes in it";
+    assert_eq!(said(FILE), [format!("4:3 this is already a task file ({hint})")]);
+    assert_eq!(said("{\"a\": 1}"), ["1:1 expected a list of features, found an object"]);
     assert_eq!(
         said("[{\"passes\": true}, 3]"),
         ["1:2 this feature has no `description`", "1:20 a feature must be an object, found a number"]

@@ -27,7 +27,7 @@ fn tasks_in_prose_or_in_a_code_fence_are_found_and_the_rest_dropped() {
     ];
     for text in texts {
         let (document, said) = lenient(&text);
-        assert!(said[0].contains("the tasks stand in other text, which is dropped"), "{said:?}");
+        assert!(said[0].contains("there is other text around the tasks, which Windlass drops"), "{said:?}");
         assert_eq!(document.text(), FILE, "{text}");
     }
 }
@@ -35,12 +35,10 @@ fn tasks_in_prose_or_in_a_code_fence_are_found_and_the_rest_dropped() {
 #[test]
 fn a_bare_list_becomes_a_file() {
     let (document, said) = lenient("[\n  {\"id\": \"1\", \"name\": \"a\", \"status\": \"pending\"}\n]\n");
-    let hint = "it becomes that when this file is written";
+    let hint = "Windlass converts it when it writes the file";
     assert_eq!(
         said,
-        [format!(
-            "1:1 warning: a list where `{{\"version\": \"1.0\", \"tasks\": […]}}` is expected ({hint})"
-        )]
+        [format!("1:1 warning: expected `{{\"version\": \"1.0\", \"tasks\": […]}}`, found a list ({hint})")]
     );
     let expected = "{\n  \"version\": \"1.0\",\n  \"tasks\": [\n    {\"id\": \"1\", \"name\": \"a\", \"status\": \"pending\"}\n  ]\n}\n";
     assert_eq!(document.text(), expected);
@@ -56,7 +54,7 @@ fn what_is_broken_in_prose_is_never_read_in_part() {
     let text = format!("Old: {FILE} New: {FILE}");
     assert_eq!(
         complaints(&text),
-        ["16:7 there is more than one list of tasks in this text (leave only the one that counts)"]
+        ["16:7 there is more than one list of tasks in this text (keep only one of them)"]
     );
 }
 
@@ -81,7 +79,7 @@ fn a_list_of_tasks_in_a_broken_object_is_not_all_there_was() {
 
 #[test]
 fn a_text_without_tasks_says_so() {
-    let hint = "it should be `{\"version\": \"1.0\", \"tasks\": []}`; `windlass tasks init` begins one";
+    let hint = "it should be `{\"version\": \"1.0\", \"tasks\": []}`; `windlass tasks init` creates one";
     assert_eq!(
         complaints("\n  I could not do it [1].\n"),
         [format!("2:3 there is no list of tasks in this text ({hint})")]
@@ -103,9 +101,9 @@ fn liberties_are_said_once_each() {
         "2:11 warning: `title` is read as `name`",
         "2:35 warning: status `Done` is read as `passing` (and 1 more like it)",
         "3:27 warning: `depends_on` is read as `dependencies`",
-        "3:41 warning: one id where a list of ids is expected (put it in brackets)",
+        "3:41 warning: expected a list of ids, found one id (put it in brackets)",
         "3:74 warning: `priority` is null, which is read as not given (leave the field out instead)",
-        "4:1 warning: task `3` has no `name`: its description is taken",
+        "4:1 warning: task `3` has no `name`: Windlass uses its description",
         "4:1 warning: task `3` has no `status`, which is read as `pending`",
     ];
     assert_eq!(said, expected);
@@ -168,10 +166,10 @@ fn a_wrong_type_is_an_error_where_it_stands_and_all_are_found() {
         "3:64 a dependency must be a string, found true or false",
         "4:23 an id must not be empty",
         "5:3 this task has no `id` (give it an id of its own: `\"id\": \"1\"`)",
-        "6:3 task `9` has no `name` (say in a few words what is to be done)",
+        "6:3 task `9` has no `name` (describe the task in a few words)",
         "7:10 two tasks have the id `9` (the other is in line 6)",
         "7:15 `id` is given twice (remove one of them)",
-        "7:3 task `9` has no `name` (say in a few words what is to be done)",
+        "7:3 task `9` has no `name` (describe the task in a few words)",
         "8:3 a task must be an object, found a string",
     ];
     let mut found = complaints(text);
@@ -195,7 +193,7 @@ fn a_misspelt_field_is_kept_and_said() {
     let (document, said) = lenient(&text);
     assert_eq!(
         said,
-        ["2:47 warning: unknown field `priorty` is kept, and means nothing (did you mean `priority`?)"]
+        ["2:47 warning: unknown field `priorty` is kept, but has no effect (did you mean `priority`?)"]
     );
     assert_eq!(document.tasks().tasks[0].other.len(), 2);
 }

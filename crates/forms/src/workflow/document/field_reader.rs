@@ -1,8 +1,8 @@
-//! Takes mappings out of a document, notes what is wrong in them, and remembers where each value
-//! stands.
+//! Reads the mappings of a document, reports what is wrong in them and records the position of each
+//! value.
 //!
-//! Each function gives `None` after noting an error, so that reading goes on and finds the next.
-//! Single values are [`value`](super::value)'s.
+//! Each function returns `None` after it reports an error, so that reading continues and finds the
+//! next. [`value`](super::value) reads single values.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -16,41 +16,41 @@ use crate::diagnostics::Diagnostics;
 use crate::json::{JsonMember, JsonNode, JsonValue};
 use crate::words::{did_you_mean, quoted};
 
-/// After this many mistakes nothing is looked up for a hint that nobody sees.
+/// After this many mistakes no hints are computed, because their messages are not shown.
 const FLOOD: usize = 100;
 
-/// A document being read.
+/// A reader for the fields of one document.
 pub(super) struct FieldReader<'a> {
     text: &'a str,
     findings: Diagnostics<'a>,
     errors: usize,
-    /// Where values begin whose end nobody knows.
+    /// The starting bytes of values whose end was not reached.
     open: BTreeSet<usize>,
-    /// The ids that somebody chose.
+    /// The ids that the author chose.
     pub(super) chosen: ChosenIds,
     /// The nodes so far, in the order of the text.
     pub(super) nodes: Vec<DocumentPart>,
-    /// Whether there are more than there may be.
+    /// True if the document has more nodes than the limit.
     pub(super) is_full: bool,
-    /// How many blocks are around what is read now.
+    /// The number of blocks around the current position.
     pub(super) depth: usize,
-    /// The node that is read now.
+    /// The node that is being read.
     pub(super) current_part: DocumentPart,
-    /// Nodes, or what one of them does, could not be read.
+    /// True if nodes, or the kind of a node, could not be read.
     pub(super) is_part: bool,
-    /// What nobody knows because of that.
+    /// The parts that the checks must treat as unknown.
     pub(super) unread: UnreadParts,
-    /// Something is missing without which nothing can be said of the rest.
+    /// True if an unreadable part makes checking the rest pointless.
     pub(super) is_lost: bool,
 }
 
-/// A mapping, each key once.
+/// A mapping without repeated keys.
 pub(super) struct Map<'n> {
-    /// Where it begins.
+    /// The starting byte.
     pub(super) at: usize,
     path: String,
     pub(super) members: Vec<&'n JsonMember>,
-    /// Those whose keys may be slips for others.
+    /// The members whose keys may be misspelt.
     strange: Vec<&'n JsonMember>,
 }
 
@@ -63,7 +63,7 @@ impl<'n> Map<'n> {
         self.members.iter().find(|member| member.key == key).copied()
     }
 
-    /// The key that is there with a slip in it.
+    /// Returns the member whose key is a misspelling of `key`.
     fn slip_for(&self, key: &str) -> Option<&'n JsonMember> {
         self.strange.iter().find(|member| is_slip_for(&member.key, key)).copied()
     }
@@ -93,9 +93,9 @@ impl<'a> FieldReader<'a> {
         self.findings.error(at, message, hint);
     }
 
-    /// Says that not everything could be looked at.
+    /// Adds a warning that unread parts may hide more mistakes.
     pub(super) fn leaves_doubt(&mut self) {
-        self.findings.whole("more may be found once this is mended");
+        self.findings.whole("fix these first; there may be more");
     }
 
     pub(super) fn finish(self) -> Vec<Diagnostic> {
@@ -111,7 +111,7 @@ impl<'a> FieldReader<'a> {
         self.error(node.at, &format!("`{path}` must be {wanted}, found {}", kind(&node.value)), hint);
     }
 
-    /// A mapping with these keys and no others.
+    /// Reads a mapping that may have only these keys.
     pub(super) fn map<'n>(&mut self, path: &str, node: &'n JsonNode, known: KeyTable) -> Option<Map<'n>> {
         let map = self.any_map(path, node)?;
         for member in map.members.iter().filter(|member| !known.contains(&member.key.as_str())) {
@@ -120,7 +120,8 @@ impl<'a> FieldReader<'a> {
         Some(map)
     }
 
-    /// A mapping with these keys, for which a number is the short form and was looked for before.
+    /// Reads a mapping with these keys, which has a number as its short form. The caller has
+    /// handled the number.
     pub(super) fn map_or_number<'n>(
         &mut self,
         path: &str,
@@ -134,7 +135,7 @@ impl<'a> FieldReader<'a> {
         None
     }
 
-    /// A mapping whose keys are somebody's names.
+    /// Reads a mapping with any keys, such as names that the author chose.
     pub(super) fn any_map<'n>(&mut self, path: &str, node: &'n JsonNode) -> Option<Map<'n>> {
         let JsonValue::Object(members) = &node.value else {
             self.mismatch(path, "a mapping", node);
@@ -160,34 +161,33 @@ impl<'a> FieldReader<'a> {
         Some(map)
     }
 
-    /// How many mistakes there are so far.
     pub(super) fn error_count(&self) -> usize {
         self.errors
     }
 
-    /// Nodes could not be read.
+    /// Records that nodes could not be read.
     pub(super) fn nodes_are_missing(&mut self) {
         self.is_part = true;
         self.unread.nodes = true;
     }
 
-    /// What a node gives is not known.
+    /// Records that the output of a node is unknown.
     pub(super) fn values_are_unsure(&mut self) {
         self.is_part = true;
         self.unread.values = true;
     }
 
-    /// Whether there are more mistakes than anybody is shown.
+    /// Decides whether there are more mistakes than the user will see.
     pub(super) fn is_flooded(&self) -> bool {
         self.errors >= FLOOD
     }
 
-    /// Remembers where a field stands.
+    /// Records the position of a field.
     pub(super) fn mark(&mut self, path: &str, key_at: usize, at: usize) {
         self.current_part.fields.push(Field { path: path.into(), key_at, at });
     }
 
-    /// The line of a byte, for a hint.
+    /// Returns the line of a byte, for a hint.
     pub(super) fn line(&self, at: usize) -> Option<usize> {
         let before = self.text.get(..at).filter(|_| !self.is_flooded())?;
         Some(before.matches('\n').count() + 1)
@@ -199,7 +199,8 @@ impl<'a> FieldReader<'a> {
         self.error(member.key_at, &format!("unknown key {key}"), hint);
     }
 
-    /// What a key says, if it is there. One with a slip in it is complained about, and read.
+    /// Reads the value of a key, if present. A misspelt key has been reported, and its value is
+    /// read all the same.
     pub(super) fn take<'n, T>(
         &mut self,
         map: &Map<'n>,
@@ -215,7 +216,7 @@ impl<'a> FieldReader<'a> {
         read(self, &path, &member.node)
     }
 
-    /// What a key says that must be there.
+    /// Reads the value of a required key.
     pub(super) fn need<'n, T>(
         &mut self,
         map: &Map<'n>,
@@ -234,8 +235,8 @@ impl<'a> FieldReader<'a> {
         self.take(map, key, read)
     }
 
-    /// Says that a key is missing, unless it may stand in what could not be read, or is there
-    /// with a slip in it.
+    /// Reports a missing key, unless the key may be in a part that could not be read or is there
+    /// but misspelt.
     fn missing(&mut self, map: &Map<'_>, key: &str) {
         if self.is_open(map.at) || map.slip_for(key).is_some() {
             return;
@@ -244,13 +245,13 @@ impl<'a> FieldReader<'a> {
         self.error(map.at, &format!("the key `{path}` is missing"), None);
     }
 
-    /// Whether the end of what begins here was never reached.
+    /// Decides whether the end of the value that begins at this byte was never reached.
     pub(super) fn is_open(&self, at: usize) -> bool {
         self.open.contains(&at)
     }
 }
 
-/// What somebody meant who wrote a key that is not there.
+/// Returns a hint for an unknown key: its name here, or the nearest known key.
 fn meant(key: &str, known: &[&str]) -> Option<String> {
     match called_here(key, known) {
         Some(here) => Some(format!("it is called `{here}` here")),
@@ -259,7 +260,7 @@ fn meant(key: &str, known: &[&str]) -> Option<String> {
     }
 }
 
-/// What a value is called in a message.
+/// Names the type of a value for a message.
 pub(super) fn kind(value: &JsonValue) -> &'static str {
     match value {
         JsonValue::Null => "nothing",
@@ -271,7 +272,6 @@ pub(super) fn kind(value: &JsonValue) -> &'static str {
     }
 }
 
-/// The path of a field.
 pub(super) fn join(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }

@@ -1,18 +1,18 @@
-//! The ids that somebody chose, none of them twice.
+//! The ids that the author chose, each used once.
 //!
-//! In templates a dash is written as an underscore, so ids that differ in nothing else are one.
-//! What is an id, and what a node without one is called, is `core::graph::ids`'.
+//! Templates write a dash as an underscore, so ids that differ in nothing else are the same.
+//! `core::graph::ids` validates ids and names the nodes without one.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use windlass_core::graph::ids::folded;
 
-/// The ids of a document that somebody chose.
+/// The ids that the author of a document chose.
 #[derive(Default)]
 pub(super) struct ChosenIds(HashMap<String, TakenId>);
 
-/// An id that a node has.
+/// An id in use, and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TakenId {
     pub(super) id: String,
@@ -20,7 +20,7 @@ pub(super) struct TakenId {
 }
 
 impl ChosenIds {
-    /// Takes an id, or says which node has it already.
+    /// Reserves an id, or returns the earlier use of it.
     pub(super) fn take(&mut self, id: &str, at: usize) -> Result<(), TakenId> {
         match self.0.entry(folded(id)) {
             Entry::Occupied(taken) => Err(taken.get().clone()),

@@ -1,48 +1,35 @@
-//! The keys of the language, one table for each mapping.
+//! The keys of workflow documents, one table for each mapping.
 //!
-//! The reader refuses what is not here, the writer and the published schema know the same.
+//! The reader refuses every other key. The writer and the published schema use the same keys.
 
 use crate::words::did_you_mean;
 
-/// The keys of a mapping.
 pub(super) type KeyTable = &'static [&'static str];
 
-/// A workflow.
+/// Keys of a workflow.
 pub(super) const TOP: KeyTable =
     &["name", "description", "inputs", "settings", "budget", "plugins", "checks", "nodes"];
-/// Something a workflow is told.
 pub(super) const INPUT: KeyTable = &["type", "description", "required", "default", "choices"];
-/// How sessions are run.
 pub(super) const SETTINGS: KeyTable = &["driver", "model", "isolation", "timeout"];
-/// What may be spent.
 pub(super) const BUDGET: KeyTable = &["turns", "tokens", "cost", "time"];
-/// How often a node is tried again.
 pub(super) const RETRY: KeyTable = &["times", "delay"];
-/// Turns of one agent.
 pub(super) const TURNS: KeyTable =
     &["max", "mode", "marker", "match", "promise", "blocked", "continue", "tracker", "stuck_after"];
-/// What `loop` says.
 pub(super) const LOOP: KeyTable = &["until", "max"];
-/// What `task_loop` says.
 pub(super) const TASK_LOOP: KeyTable = &["path", "until", "select", "max", "jobs", "attempts"];
-/// What `criteria_loop` says.
 pub(super) const CRITERIA_LOOP: KeyTable = &["signal", "max"];
-/// What `parallel` says.
 pub(super) const PARALLEL: KeyTable = &["limit", "join"];
-/// What `wait` says, unless it is a duration.
+/// Keys of `wait`, unless it is a duration.
 pub(super) const WAIT: KeyTable = &["event", "timeout"];
-/// What `review` says.
 pub(super) const REVIEW: KeyTable = &["agent", "max_cycles", "threshold"];
-/// What `land` says.
 pub(super) const LAND: KeyTable = &["target"];
-/// What `pull_request` says.
 pub(super) const PULL_REQUEST: KeyTable = &["title", "body"];
 
-/// What any node may have.
+/// Keys that every node may have.
 pub(super) const COMMON: KeyTable =
     &["id", "when", "driver", "model", "isolation", "timeout", "retry", "budget", "on_failure"];
 
-/// All mappings that are not nodes, as the schema calls them; and what all nodes have.
+/// The mappings that are not nodes, by their names in the schema, and the keys common to all nodes.
 pub(super) const MAPPINGS: &[(&str, KeyTable)] = &[
     ("workflow", TOP),
     ("input", INPUT),
@@ -61,7 +48,8 @@ pub(super) const MAPPINGS: &[(&str, KeyTable)] = &[
     ("common", COMMON),
 ];
 
-/// The keys of which a node has one, each with those that belong to it.
+/// The keys that define a node's kind (a node has exactly one), each with the keys that belong to
+/// it.
 pub(super) const ACTS: &[(&str, KeyTable)] = &[
     ("prompt", &["turns", "schema"]),
     ("agent", &["prompt", "turns", "schema"]),
@@ -83,7 +71,7 @@ pub(super) const ACTS: &[(&str, KeyTable)] = &[
     ("clear_context", &[]),
 ];
 
-/// What other tools call something that has another name here.
+/// Keys of other tools, with the key that Windlass uses instead.
 const ELSEWHERE: &[(&str, &str)] = &[
     ("steps", "nodes"),
     ("tasks", "nodes"),
@@ -102,28 +90,29 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("max_parallel", "jobs"),
 ];
 
-/// What belongs to what a node does.
+/// Returns the keys that belong to a kind of node.
 pub(super) fn own(act: &str) -> KeyTable {
     ACTS.iter().find(|(key, _)| *key == act).map_or(&[], |(_, own)| own)
 }
 
-/// Which nodes have a key of their own by this name.
+/// Returns the kinds of node that this key belongs to.
 pub(super) fn owners(key: &str) -> Vec<&'static str> {
     ACTS.iter().filter(|(_, own)| own.contains(&key)).map(|(act, _)| *act).collect()
 }
 
-/// What a key of other tools is called here, if it may stand in this place.
+/// Returns Windlass's key for a key of another tool, if it is allowed in this mapping.
 pub(super) fn called_here(key: &str, known: &[&str]) -> Option<&'static str> {
     let (_, here) = ELSEWHERE.iter().find(|(there, _)| is_near(key, there))?;
     known.contains(here).then_some(here)
 }
 
-/// Whether somebody probably meant `known`, but wrote what no mapping has, or another tool.
+/// Decides whether `key` is probably meant as `known`: a misspelling that is no key itself, or
+/// another tool's name for it.
 pub(super) fn is_slip_for(key: &str, known: &str) -> bool {
     called_here(key, &[known]).is_some() || !is_key(key) && is_near(key, known)
 }
 
-/// Whether no mapping has such a key, or another tool has it.
+/// Decides whether a key is unknown in every mapping, or belongs to another tool.
 pub(super) fn is_strange(key: &str) -> bool {
     !is_key(key) || ELSEWHERE.iter().any(|(there, _)| *there == key)
 }
@@ -137,7 +126,7 @@ fn is_key(key: &str) -> bool {
     is_of_node || MAPPINGS.iter().any(|(_, keys)| keys.contains(&key))
 }
 
-/// Whether a key is a person's own note, which is left alone.
+/// Decides whether a key is a user's own note, which Windlass ignores.
 pub(super) fn is_note(key: &str) -> bool {
     key.starts_with("x-")
 }

@@ -1,4 +1,4 @@
-//! Reads what each node does.
+//! Reads the part of a node that is specific to its kind.
 
 use std::collections::BTreeMap;
 
@@ -18,20 +18,19 @@ use crate::settings::words::MODES;
 use crate::words::{WordTable, quoted};
 use crate::yaml::to_json;
 
-/// Rounds of a task loop, where nothing is said.
+/// The default for the most iterations of a task loop.
 const TASKS_MAX: u32 = 100;
-/// Tasks at once, where nothing is said.
+/// The default number of tasks that run at the same time.
 pub(super) const JOBS: u32 = 1;
-/// Tries for a task, where nothing is said.
+/// The default number of attempts at a task.
 pub(super) const ATTEMPTS: u32 = 3;
-/// Rejections after which a person is asked, where nothing is said.
+/// The default number of rejections before Windlass asks a person.
 const CYCLES_MAX: u32 = 3;
 
 pub(super) const JOINS: WordTable<Join> = WordTable(&Join::WORDS);
 
 pub(super) const MATCHES: WordTable<MarkerMatch> = WordTable(&MarkerMatch::WORDS);
 
-/// Reads what a node does.
 pub(super) fn read(form: &mut FieldReader<'_>, map: &Map<'_>, said: &StatedKind<'_>) -> Option<NodeKind> {
     let (path, node) = (said.kind, said.node);
     match path {
@@ -82,7 +81,8 @@ pub(super) fn read(form: &mut FieldReader<'_>, map: &Map<'_>, said: &StatedKind<
     }
 }
 
-/// Nodes that were read, or none in their place, so that what is around them can be looked at.
+/// Returns the nodes that were read. If there are none, returns the default and records that nodes
+/// are missing, so that the node around them can still be checked.
 fn or_missing<T: Default>(form: &mut FieldReader<'_>, read: Option<T>) -> T {
     if read.is_none() {
         form.nodes_are_missing();
@@ -90,12 +90,13 @@ fn or_missing<T: Default>(form: &mut FieldReader<'_>, read: Option<T>) -> T {
     read.unwrap_or_default()
 }
 
-/// Stands for a condition that could not be read: it may hold, or not.
+/// A placeholder for a condition that could not be read. The checks must not assume that it is true
+/// or false.
 fn either_way() -> Expression {
     Expression("input".to_owned())
 }
 
-/// A mapping of which nothing must be said; `true` is all of it by default.
+/// Reads a mapping without required keys; `true` means all defaults.
 fn options<'n>(
     form: &mut FieldReader<'_>,
     path: &str,
@@ -124,7 +125,7 @@ fn session(form: &mut FieldReader<'_>, map: &Map<'_>, said: &StatedKind<'_>) -> 
         }
         Some(to_json(node.clone()))
     });
-    // There is a value all the same, whatever it may be.
+    // A value is present even if its schema could not be read.
     form.is_part |= schema.is_none() && map.get("schema").is_some();
     let schema = schema.or_else(|| map.get("schema").map(|_| serde_json::Value::Bool(true)));
     let source = match path {
@@ -148,8 +149,8 @@ fn session(form: &mut FieldReader<'_>, map: &Map<'_>, said: &StatedKind<'_>) -> 
     Some(NodeKind::Session(Session { source, turns, schema }))
 }
 
-/// Remembers where each part of a schema stands. With `/` between the names none of them is
-/// taken for a field of the node.
+/// Records the position of each part of a schema. Uses `/` between the names, so that none of them
+/// is mistaken for a field of the node.
 fn mark_inside(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) {
     match &node.value {
         JsonValue::Object(members) => {
@@ -193,7 +194,7 @@ fn turns(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) -> Option<Turn
         tracker: form.take(&map, "tracker", FieldReader::text),
         stuck_after: form.take(&map, "stuck_after", FieldReader::count),
     };
-    // Perhaps what could not be read ends them.
+    // An unreadable field may be the one that ends the turns.
     let is_sure = form.error_count() == before;
     Some(TurnLoop { max: turns.max.filter(|max| is_sure || *max > 0), ..turns })
 }
@@ -209,7 +210,7 @@ fn check(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) -> Option<Node
         form.mark(&format!("{path}.{index}"), item.at, item.at);
         names.extend(form.one_line(&format!("{path}[{index}]"), item));
     }
-    // No name would mean all of them.
+    // A node without names would mean all checks.
     (!names.is_empty()).then_some(NodeKind::Check(CheckNode { names }))
 }
 
@@ -218,13 +219,13 @@ fn looping(form: &mut FieldReader<'_>, map: &Map<'_>, path: &str, node: &JsonNod
     let said = form.map(path, node, LOOP).unwrap_or_else(|| Map::empty(node.at, path));
     let until = form.take(&said, "until", conditions).unwrap_or_default();
     let max = form.take(&said, "max", FieldReader::count);
-    // What could not be read may be its bound.
+    // An unreadable field may be the one that ends the loop.
     let max = max.unwrap_or(if form.error_count() > before { 1 } else { 0 });
     let body = form.need(map, "do", steps);
     Some(NodeKind::Loop(LoopNode { until, max, body: or_missing(form, body) }))
 }
 
-/// One condition, or several of which one is enough.
+/// Reads one condition, or a list of conditions of which any one is enough.
 fn conditions(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) -> Option<Vec<Expression>> {
     if !matches!(node.value, JsonValue::List(_)) {
         return Some(vec![form.expression(path, node).unwrap_or_else(either_way)]);
@@ -367,7 +368,7 @@ fn clear_context(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) -> Opt
     if node.value == JsonValue::Boolean(true) {
         return Some(NodeKind::ClearContext);
     }
-    let hint = Some("leave the node out where it is not wanted".to_owned());
+    let hint = Some("remove the node if you do not want it".to_owned());
     match node.value {
         JsonValue::Boolean(_) => form.error(node.at, &format!("`{path}` can only be `true`"), hint),
         _ => form.wrong_with(path, "`true`", node, hint),

@@ -1,12 +1,12 @@
-//! Finds a place inside of a text that stands in YAML: the third line of a prompt is some line of
-//! the file.
+//! Finds a position inside a YAML text value: the third line of a prompt is some line of the file.
 //!
-//! Goes through the source of a value as YAML reads it, with its folded lines and its escapes, until
-//! as much of the value has gone by. Where that is not sure, there is no answer.
+//! Walks through the source of a value as YAML reads it, with folded lines and escapes, until it
+//! reaches the wanted line and column. Returns `None` if the position is uncertain.
 
 use std::ops::ControlFlow::{self, Break, Continue};
 
-/// The byte in the document of a line and a column, both from 1, of the value that begins at `at`.
+/// Returns the byte in the document for a line and column, both from 1, of the value that begins at
+/// `at`.
 pub(super) fn find(document: &str, at: usize, line: usize, column: usize) -> Option<usize> {
     let at = at + properties(document.get(at..)?);
     let first = document.get(at..)?.chars().next()?;
@@ -14,14 +14,14 @@ pub(super) fn find(document: &str, at: usize, line: usize, column: usize) -> Opt
     let found = match first {
         '|' | '>' => walk.block(first)?,
         '"' | '\'' => walk.quoted(first),
-        // No text of its own.
+        // These values are not text.
         '[' | '{' | '*' => return None,
         _ => walk.plain(),
     };
     found.break_value()
 }
 
-/// How many bytes an anchor and a tag take before a value.
+/// Returns the number of bytes that an anchor and a tag take before a value.
 fn properties(text: &str) -> usize {
     let mut rest = text;
     while rest.starts_with(['&', '!']) {
@@ -30,14 +30,14 @@ fn properties(text: &str) -> usize {
     text.len() - rest.len()
 }
 
-/// A way through the source of a value; it breaks off at the place that is wanted.
+/// A walk through the source of a value that breaks off at the wanted position.
 struct SourceWalk<'d> {
     document: &'d str,
-    /// What is read next.
+    /// The byte to read next.
     at: usize,
-    /// From here up to `at` there are blanks, which count only if something follows on their line.
+    /// The start of the blanks before `at`. They count only if something follows on their line.
     blanks: usize,
-    /// Line and column of the value that come next.
+    /// The line and column, within the value, of the next character.
     now: (usize, usize),
     wanted: (usize, usize),
 }
@@ -47,7 +47,7 @@ impl<'d> SourceWalk<'d> {
         self.document.get(self.at..).unwrap_or_default()
     }
 
-    /// A character of the value that comes of what stands at a byte.
+    /// Counts one character of the value, whose source is at `at`.
     fn pass(&mut self, c: char, at: usize) -> ControlFlow<usize> {
         self.end(at)?;
         let (line, column) = self.now;
@@ -55,12 +55,12 @@ impl<'d> SourceWalk<'d> {
         Continue(())
     }
 
-    /// The value may end at a byte; a place just behind its end is there.
+    /// Breaks off if the wanted position is here, which may be just past the end of the value.
     fn end(&self, at: usize) -> ControlFlow<usize> {
         if self.now == self.wanted { Break(at) } else { Continue(()) }
     }
 
-    /// The blanks before a byte count.
+    /// Counts the blanks before a byte.
     fn pass_blanks(&mut self, at: usize) -> ControlFlow<usize> {
         for blank in self.blanks..at {
             self.pass(' ', blank)?;
@@ -68,7 +68,6 @@ impl<'d> SourceWalk<'d> {
         Continue(())
     }
 
-    /// Reads one character.
     fn next(&mut self) -> Option<(char, usize)> {
         let (c, at) = (self.rest().chars().next()?, self.at);
         self.at += c.len_utf8();
@@ -108,7 +107,7 @@ impl<'d> SourceWalk<'d> {
         Continue(())
     }
 
-    /// A character that is no blank; it began at `at`, and what follows is read next.
+    /// Counts a character that is not blank. It begins at `at`, and `self.at` is already past it.
     fn letter(&mut self, c: char, at: usize) -> ControlFlow<usize> {
         self.pass_blanks(at)?;
         self.pass(c, at)?;
@@ -116,7 +115,7 @@ impl<'d> SourceWalk<'d> {
         Continue(())
     }
 
-    /// A line break between two lines is a blank, and each empty line between them a newline.
+    /// Counts a folded line break: a blank between two lines, or one newline for each empty line.
     fn fold(&mut self, at: usize) -> ControlFlow<usize> {
         let empty = self.skip_to_next_line();
         if empty == 0 {
@@ -132,7 +131,7 @@ impl<'d> SourceWalk<'d> {
         Continue(())
     }
 
-    /// Skips empty lines and the blanks that the next one begins with. How many were empty.
+    /// Skips empty lines and the indentation of the next line. Returns the number of empty lines.
     fn skip_to_next_line(&mut self) -> usize {
         let rest = self.rest();
         let next = rest.trim_start_matches([' ', '\t', '\r', '\n']);
@@ -142,7 +141,7 @@ impl<'d> SourceWalk<'d> {
         skipped.matches('\n').count()
     }
 
-    /// What a backslash at a byte begins.
+    /// Reads the escape whose backslash is at `at`.
     fn escape(&mut self, at: usize) -> ControlFlow<usize> {
         let rest = self.rest();
         let line = rest.strip_prefix("\r\n").or_else(|| rest.strip_prefix('\n'));
@@ -157,7 +156,7 @@ impl<'d> SourceWalk<'d> {
         self.letter(c, at)
     }
 
-    /// A block of lines; none where nobody knows how far it is indented.
+    /// Reads a block of lines. Returns `None` if its indentation is unknown.
     fn block(&mut self, style: char) -> Option<ControlFlow<usize>> {
         let header = self.rest().split_inclusive('\n').next()?;
         let indicators = header.chars().skip(1).take(2);
@@ -179,7 +178,7 @@ impl<'d> SourceWalk<'d> {
         Continue(())
     }
 
-    /// As in a text in quotes, but that lines which are indented more keep their breaks.
+    /// Folds lines as in a quoted text, except that more-indented lines keep their breaks.
     fn folded(&mut self, lines: BlockLines<'_>) -> ControlFlow<usize> {
         let (mut last, mut empty, mut broken_at) = (None, 0, lines.at);
         for (text, at) in lines {
@@ -208,8 +207,8 @@ impl<'d> SourceWalk<'d> {
     }
 }
 
-/// The lines of a block without what they are indented by, each with its byte. It is over where one is
-/// indented less.
+/// The lines of a block without their indentation, each with its byte. The block ends at the first
+/// line that is indented less.
 struct BlockLines<'d> {
     body: &'d str,
     at: usize,
@@ -233,7 +232,8 @@ impl<'d> Iterator for BlockLines<'d> {
     }
 }
 
-/// What an escape means, as far as it matters here, and how many bytes it takes behind its backslash.
+/// Returns the character that an escape stands for, as far as positions need it, and its length
+/// after the backslash.
 fn escaped(rest: &str) -> (char, usize) {
     let hex = |from: usize, digits: usize| {
         rest.get(from..from + digits).and_then(|digits| u32::from_str_radix(digits, 16).ok())
@@ -243,7 +243,7 @@ fn escaped(rest: &str) -> (char, usize) {
         Some('n') => ('\n', 1),
         Some('x') => (of_code(hex(1, 2)), 3),
         Some('u') => {
-            // JSON writes one character as two halves.
+            // JSON writes some characters as a surrogate pair.
             let is_half = hex(1, 4).is_some_and(|code| (0xd800..0xdc00).contains(&code));
             let is_pair = is_half && rest.get(5..7) == Some("\\u");
             (of_code(hex(1, 4)), if is_pair { 11 } else { 5 })
@@ -254,7 +254,7 @@ fn escaped(rest: &str) -> (char, usize) {
     }
 }
 
-/// How far the mapping or the list is indented that a block at a byte belongs to.
+/// Returns the indentation of the mapping or list that contains the block at `at`.
 fn indent_around(document: &str, at: usize) -> Option<usize> {
     let line = document.get(..at)?.rsplit('\n').next()?;
     let mut dash = None;

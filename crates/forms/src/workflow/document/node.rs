@@ -1,6 +1,6 @@
-//! Reads the nodes of a workflow: their ids, and what is common to all of them.
+//! Reads the nodes of a workflow: their ids and the fields common to all kinds.
 //!
-//! What each of them does is [`act`](super::act)'s.
+//! [`kinds`](super::kinds) reads the fields of each kind.
 
 use std::mem;
 
@@ -16,27 +16,25 @@ use crate::json::{JsonMember, JsonNode, JsonValue};
 use crate::settings::words::ISOLATIONS;
 use crate::words::{WordTable, quoted};
 
-/// The most nodes of a workflow.
+/// The most nodes in a workflow.
 const MOST: usize = 20_000;
-/// How deep blocks may stand in blocks.
+/// The deepest nesting of blocks.
 const DEEPEST: usize = 32;
-/// The first pause before something is tried again, where nothing is said.
+/// The default pause before the first retry.
 const DELAY_MS: u64 = 1_000;
-/// No budget is larger, in tokens and in dollars.
+/// The largest budgets, in tokens and in dollars.
 const MOST_TOKENS: u64 = 1_000_000_000_000;
 const MOST_COST: f64 = 1_000_000.0;
 
 pub(super) const ON_FAILURE: WordTable<OnFailure> = WordTable(&OnFailure::WORDS);
 
-/// What a node says that it does.
+/// The key that defines a node's kind, and its value.
 pub(super) struct StatedKind<'n> {
-    /// The key.
     pub(super) kind: &'static str,
-    /// What stands behind it.
     pub(super) node: &'n JsonNode,
 }
 
-/// Reads nodes that follow one another.
+/// Reads a list of nodes that run in order.
 pub(super) fn steps(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) -> Option<Vec<Node>> {
     if matches!(node.value, JsonValue::Object(_)) {
         let hint = Some("begin each node with `- `".to_owned());
@@ -44,15 +42,15 @@ pub(super) fn steps(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) -> 
         return None;
     }
     if matches!(&node.value, JsonValue::List(items) if items.is_empty()) && !form.is_open(node.at) {
-        // That there are no nodes is known, then.
+        // An empty list is complete: no nodes are missing.
         form.is_part = true;
         form.list(path, "a list of nodes", node);
         return Some(Vec::new());
     }
     let items = form.list(path, "a list of nodes", node)?;
     if form.depth == DEEPEST {
-        let message = format!("blocks stand in blocks more than {DEEPEST} levels deep");
-        form.error(node.at, &message, Some("make a workflow of its own of the inner ones".into()));
+        let message = format!("nodes are nested more than {DEEPEST} levels deep");
+        form.error(node.at, &message, Some("move the inner nodes into a workflow of their own".into()));
         return None;
     }
     form.depth += 1;
@@ -76,7 +74,7 @@ pub(super) fn steps(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) -> 
     Some(steps)
 }
 
-/// Said once, however many blocks it ends.
+/// Reports that there are too many nodes. Reports it once, however many blocks are cut off.
 fn refuse_more(form: &mut FieldReader<'_>, at: usize) {
     if !mem::replace(&mut form.is_full, true) {
         let hint = Some("split it into several workflows".to_owned());
@@ -85,7 +83,7 @@ fn refuse_more(form: &mut FieldReader<'_>, at: usize) {
     form.nodes_are_missing();
 }
 
-/// Stands where nobody knows what the node does, so that the others keep their places.
+/// Returns a placeholder for a node of unknown kind, so that the other nodes keep their positions.
 fn stand_in() -> Node {
     Node {
         id: NodeId::new(""),
@@ -117,7 +115,7 @@ fn step(form: &mut FieldReader<'_>, item: &JsonNode) -> Node {
         if let Some(act) = said.and_then(|said| kinds::read(form, &map, &said)) {
             return Node { kind: act, ..step };
         }
-        // What was read inside of it has no place without it.
+        // Nodes that were read inside it have no place without it.
         form.unread.nodes |= form.nodes.len() > begun;
         form.nodes.truncate(begun);
     }
@@ -136,12 +134,12 @@ fn no_node(form: &mut FieldReader<'_>, item: &JsonNode) {
     form.error(item.at, &format!("a node must be a mapping, found {}", kind(&item.value)), hint);
 }
 
-/// The one key that says what a node does.
+/// Finds the one key that defines the node's kind.
 fn what<'n>(form: &mut FieldReader<'_>, map: &Map<'n>) -> Option<StatedKind<'n>> {
     let has_agent = map.get("agent").is_some();
     let mut said = map.members.iter().filter_map(|member| {
         let (act, _) = ACTS.iter().find(|(act, _)| *act == member.key)?;
-        // An agent is asked something by `prompt`.
+        // With `agent`, `prompt` is the agent's prompt and not a kind.
         (!has_agent || *act != "prompt").then_some((*act, *member))
     });
     let Some((act, member)) = said.next() else { return guess(form, map) };
@@ -150,9 +148,9 @@ fn what<'n>(form: &mut FieldReader<'_>, map: &Map<'n>) -> Option<StatedKind<'n>>
         form.values_are_unsure();
         let hint = match (act, other) {
             ("skill" | "command", "prompt") | ("prompt", "skill" | "command") => {
-                "what a skill or a command is told stands in `args`"
+                "write the text for a skill or a command in `args`"
             }
-            _ => "make two nodes of it",
+            _ => "split it into two nodes",
         };
         let message = format!("`{act}` and `{other}` both say what this node does");
         form.error(second.key_at, &message, Some(hint.to_owned()));
@@ -160,14 +158,15 @@ fn what<'n>(form: &mut FieldReader<'_>, map: &Map<'n>) -> Option<StatedKind<'n>>
     Some(StatedKind { kind: act, node: &member.node })
 }
 
-/// What a node probably does whose key is misspelled; the key itself is complained about later.
+/// Guesses the kind of a node whose key is misspelt. [`refuse_strangers`] reports the key itself.
 fn guess<'n>(form: &mut FieldReader<'_>, map: &Map<'n>) -> Option<StatedKind<'n>> {
     let is_free =
         |member: &&&JsonMember| !COMMON.contains(&member.key.as_str()) && owners(&member.key).is_empty();
     for member in map.members.iter().filter(is_free).filter(|_| !form.is_flooded()) {
         let meant = ACTS.iter().find(|(act, _)| is_slip_for(&member.key, act));
         if let Some((act, _)) = meant {
-            // What is wrong in the value stands there; what is wrong with the key casts no doubt on it.
+            // Marks the value and not the key, so that the mistake in the key does not hide
+            // mistakes in the value.
             form.mark(act, member.node.at, member.node.at);
             return Some(StatedKind { kind: act, node: &member.node });
         }
@@ -180,7 +179,7 @@ fn guess<'n>(form: &mut FieldReader<'_>, map: &Map<'n>) -> Option<StatedKind<'n>
     None
 }
 
-/// Complains about keys that are unknown, or belong to other nodes.
+/// Reports keys that are unknown or belong to other kinds of node.
 fn refuse_strangers(form: &mut FieldReader<'_>, map: &Map<'_>, said: Option<&StatedKind<'_>>) {
     let acts = || ACTS.iter().map(|(act, _)| *act);
     let own = said.map(|said| own(said.kind));
@@ -202,7 +201,7 @@ fn refuse_strangers(form: &mut FieldReader<'_>, map: &Map<'_>, said: Option<&Sta
                 let near = COMMON.iter().chain(own.unwrap_or_default()).copied();
                 let known: Vec<&str> = acts().chain(near).collect();
                 form.unknown("", member, &known);
-                // What is in it may be nodes.
+                // An unknown key may contain nodes.
                 let is_read = known.iter().any(|known| is_slip_for(key, known));
                 if holds_something(&member.node) && (form.is_flooded() || !is_read) {
                     form.nodes_are_missing();
@@ -220,7 +219,7 @@ fn holds_something(node: &JsonNode) -> bool {
     }
 }
 
-/// The id that was chosen; an empty one, to be filled in later, where none was.
+/// Returns the id that the author chose, or an empty one to be filled in later.
 fn id(form: &mut FieldReader<'_>, map: &Map<'_>) -> NodeId {
     let Some(member) = map.get("id") else { return NodeId::new("") };
     let id = chosen_id(form, &member.key, &member.node);
@@ -255,7 +254,7 @@ fn chosen_id(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) -> Option<
     None
 }
 
-/// How sessions are run.
+/// Reads the session settings.
 pub(super) fn settings(form: &mut FieldReader<'_>, map: &Map<'_>) -> SessionOptions {
     SessionOptions {
         driver: form.take(map, "driver", FieldReader::one_line),
@@ -275,7 +274,8 @@ fn retry(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) -> Option<Retr
     Some(RetryPolicy { times: times?, delay_ms })
 }
 
-/// What may be spent. Where that could not be read, something still ends what is inside.
+/// Reads a budget. If it is unreadable, returns one that is still a bound, so that the checks do
+/// not also report an endless loop.
 pub(super) fn budget(form: &mut FieldReader<'_>, map: &Map<'_>) -> Budget {
     let before = form.error_count();
     let budget = form.take(map, "budget", amounts).unwrap_or_default();

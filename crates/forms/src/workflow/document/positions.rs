@@ -1,33 +1,32 @@
-//! Where the nodes of a document and their fields stand.
+//! Positions of the nodes of a document and their fields.
 
 use std::collections::HashMap;
 
 use windlass_core::graph::workflow::Node;
 use windlass_core::id::NodeId;
 
-/// A field of a node, or a field of one of these.
+/// A field of a node, or a field nested in one.
 #[derive(Debug, Clone)]
 pub(super) struct Field {
-    /// `loop`, `loop.until`, `loop.until.1`.
+    /// For example `loop`, `loop.until` or `loop.until.1`.
     pub(super) path: Box<str>,
-    /// Where its key stands.
+    /// The byte of the key.
     pub(super) key_at: usize,
-    /// Where its value begins.
+    /// The byte of the value.
     pub(super) at: usize,
 }
 
-/// A node, or what stands around all of them.
+/// The positions in a node, or in the part of the document around all nodes.
 #[derive(Debug, Clone, Default)]
 pub(super) struct DocumentPart {
-    /// Where it begins.
+    /// The starting byte.
     pub(super) at: usize,
-    /// Where its fields stand.
     pub(super) fields: Vec<Field>,
-    /// Where something is wrong in it.
+    /// The bytes at which reading reported an error.
     pub(super) errors: Vec<usize>,
 }
 
-/// Where everything stands.
+/// The positions in a document.
 #[derive(Debug, Clone, Default)]
 pub(super) struct DocumentPositions {
     top: DocumentPart,
@@ -35,15 +34,15 @@ pub(super) struct DocumentPositions {
 }
 
 impl DocumentPart {
-    /// The field that stands at a byte, or before it. A misspelled key is its own field before it
-    /// is the one that was meant.
+    /// Returns the last field that begins at or before a byte. If a misspelt key and the intended
+    /// field share a position, returns the misspelt key.
     fn field_at(&self, at: usize) -> Option<&str> {
         let before = self.fields.iter().filter(|field| field.key_at <= at);
         let last = before.reduce(|last, field| if field.key_at > last.key_at { field } else { last });
         last.map(|field| &*field.path)
     }
 
-    /// A field if it is there, else what it would be in.
+    /// Returns the field if it is present, otherwise the nearest field around it.
     fn nearest<'f>(&self, field: &'f str) -> Option<&'f str> {
         if self.fields.iter().any(|own| *own.path == *field) {
             return Some(field);
@@ -53,7 +52,7 @@ impl DocumentPart {
 }
 
 impl DocumentPositions {
-    /// Puts together nodes and places, both in the order of the text.
+    /// Matches nodes to their parts; both are in the order of the text.
     pub(super) fn new(top: DocumentPart, body: &[Node], spots: Vec<DocumentPart>) -> DocumentPositions {
         let mut nodes = HashMap::with_capacity(spots.len());
         name(body, &mut spots.into_iter(), &mut nodes);
@@ -64,21 +63,22 @@ impl DocumentPositions {
         node.and_then(|id| self.nodes.get(id)).unwrap_or(&self.top)
     }
 
-    /// Whether something is wrong in a field, so that more would follow from it. One that is not
-    /// there may be what is wrong in the mapping where it would be.
+    /// Decides whether reading reported an error in a field, so that further messages about it
+    /// would only follow from that. For a missing field, checks the mapping that would contain it.
     pub(super) fn is_doubtful(&self, node: Option<&NodeId>, field: &str) -> bool {
         let spot = self.spot(node);
         let Some(field) = spot.nearest(field) else { return false };
         spot.errors.iter().filter_map(|at| spot.field_at(*at)).any(|wrong| is_in(wrong, field))
     }
 
-    /// Where a field stands; its node where there is no such field, the beginning where there is
-    /// no such node. A field is named by its path (`loop.until`) or by the end of it (`until`).
+    /// Returns the byte of a field's value. Falls back to the node if there is no such field, and
+    /// to the start of the document if there is no such node. Takes the field's full path
+    /// (`loop.until`) or its end (`until`).
     pub(super) fn find(&self, node: Option<&NodeId>, field: &str) -> usize {
         self.field(node, field).map_or(self.spot(node).at, |field| field.at)
     }
 
-    /// Where the key of a field stands, found in the same way.
+    /// Returns the byte of a field's key, found in the same way.
     pub(super) fn find_key(&self, node: Option<&NodeId>, field: &str) -> usize {
         self.field(node, field).map_or(self.spot(node).at, |field| field.key_at)
     }
@@ -108,7 +108,7 @@ fn name(
     }
 }
 
-/// Whether a path is a field, or leads into it.
+/// Decides whether a path is the field itself or is inside it.
 fn is_in(path: &str, field: &str) -> bool {
     path.strip_prefix(field).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '/']))
 }

@@ -1,4 +1,4 @@
-//! Writes a workflow as a document. What is as it would be anyway is left out.
+//! Writes a workflow as a document and leaves out default values.
 
 use windlass_core::graph::workflow::{
     AskNode, Budget, CheckNode, CriteriaLoopNode, IfNode, Join, LandNode, ListenNode, LoopNode, Node,
@@ -14,7 +14,7 @@ use super::node::ON_FAILURE;
 use super::top::INPUT_KINDS;
 use super::yaml::{YamlOutput, write};
 
-/// The keys of a mapping, as far as there is something to say.
+/// The keys of a mapping that have a value to print.
 #[derive(Default)]
 struct PrintedKeys(Vec<(String, YamlOutput)>);
 
@@ -45,7 +45,7 @@ impl PrintedKeys {
         YamlOutput::Map(self.0)
     }
 
-    /// Only where there is something to say.
+    /// Returns the mapping, unless it is empty.
     fn some(self) -> Option<YamlOutput> {
         (!self.0.is_empty()).then_some(YamlOutput::Map(self.0))
     }
@@ -55,7 +55,7 @@ fn keys() -> PrintedKeys {
     PrintedKeys::default()
 }
 
-/// Writes a workflow as YAML that is read as the same workflow.
+/// Writes a workflow as YAML that reads back as the same workflow.
 pub fn print(workflow: &Workflow) -> String {
     let Workflow { name, description, inputs, settings, budget, plugins, checks, body } = workflow;
     let inputs = inputs.iter().map(|given| (given.name.clone(), input(given))).collect();

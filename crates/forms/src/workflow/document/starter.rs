@@ -1,10 +1,10 @@
-//! The first document of somebody who has never written one.
+//! The document that `windlass workflow new` creates.
 
 use super::yaml::{YamlOutput, write};
 
-/// A commented workflow by a name, for `windlass workflow new`.
+/// Returns a commented workflow with the given name.
 pub fn starter(name: &str) -> String {
-    // Whatever somebody types as a name stays one value.
+    // Quoting keeps any name a single YAML value.
     let name = write(&YamlOutput::text(name.replace(char::is_control, " ")));
     include_str!("starter.yaml").replace("NAME", &name)
 }

@@ -22,7 +22,7 @@ fn good(text: &str) -> WorkflowDocument {
 /// What is wrong, without the word that more may be.
 fn messages(text: &str) -> Vec<String> {
     let said = read(text, "w.yaml").1.into_iter().map(|diagnostic| diagnostic.message);
-    said.filter(|message| message != "more may be found once this is mended").collect()
+    said.filter(|message| message != "fix these first; there may be more").collect()
 }
 
 fn ids(body: &[Node]) -> Vec<&str> {
@@ -232,18 +232,18 @@ fn what_is_sure_is_found_beside_a_node_that_cannot_be_read() {
         let messages: Vec<&str> = news.iter().map(|one| one.message.as_str()).collect();
         assert_eq!(messages, [&["there is no input `zz`"], outputs].concat(), "{part}");
         assert!(news.iter().all(|one| one.place.as_ref().is_some_and(|place| place.line == 2)), "{part}");
-        assert_eq!(all.last().unwrap().message, "more may be found once this is mended", "{part}");
+        assert_eq!(all.last().unwrap().message, "fix these first; there may be more", "{part}");
     }
     let (document, said) =
         read_for_check("name: w\ninputs: 3\nnodes: [ { prompt: '{{ inputs.a }}' } ]\n", "w");
     assert!(document.is_none());
-    assert_eq!(said.last().unwrap().message, "more may be found once this is mended");
+    assert_eq!(said.last().unwrap().message, "fix these first; there may be more");
 }
 
 #[test]
 fn a_document_that_is_too_large_is_refused() {
     let large = format!("name: w\n# {}\n", "x".repeat(MOST_BYTES));
-    assert_eq!(messages(&large), ["the document has 1048587 bytes, where 1048576 are allowed"]);
+    assert_eq!(messages(&large), ["the document has 1048587 bytes; at most 1048576 are allowed"]);
     let many = format!("name: w\nnodes:\n{}", "- wait: 1s\n".repeat(20_002));
     assert_eq!(messages(&many), ["a workflow has at most 20000 nodes"]);
     assert_eq!(

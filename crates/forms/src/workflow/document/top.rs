@@ -1,4 +1,4 @@
-//! Reads what stands around the nodes of a workflow: its name, inputs, settings, plugins, checks.
+//! Reads the top level of a workflow: its name, inputs, settings, plugins and checks.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::yaml::to_json;
 
 pub(super) const INPUT_KINDS: WordTable<InputKind> = WordTable(&InputKind::WORDS);
 
-/// What JSON Schema and other tools call them.
+/// The names of input types in JSON Schema and other tools.
 const KINDS_ELSEWHERE: &[(&str, &str)] = &[
     ("string", "text"),
     ("str", "text"),
@@ -26,7 +26,7 @@ const KINDS_ELSEWHERE: &[(&str, &str)] = &[
     ("array", "list"),
 ];
 
-/// Reads a workflow, as far as it can be; the ids that nobody chose are empty.
+/// Reads a workflow as far as possible. Nodes without an id get an empty one.
 pub(super) fn workflow(form: &mut FieldReader<'_>, root: &JsonNode) -> Option<Workflow> {
     if matches!(root.value, JsonValue::Null) {
         if !form.is_open(root.at) {
@@ -53,9 +53,9 @@ pub(super) fn workflow(form: &mut FieldReader<'_>, root: &JsonNode) -> Option<Wo
     let checks = form.take(&map, "checks", checks).unwrap_or_default();
     let body = form.need(&map, "nodes", steps);
     let settings = settings.unwrap_or_default();
-    // A document that breaks off has more nodes than these.
+    // A document that breaks off may have more nodes than these.
     form.is_lost |= form.is_open(root.at);
-    // A mistake there leaves the graph known.
+    // A mistake in the name does not affect the graph.
     let name = name.unwrap_or_else(|| NAMELESS.to_owned());
     Some(Workflow { name, description, inputs, settings, budget, plugins, checks, body: body? })
 }
@@ -67,7 +67,7 @@ fn refuse_strangers(form: &mut FieldReader<'_>, map: &Map<'_>) {
             let hint = Some("a prompt is a node: `nodes:` with `- prompt: …`".to_owned());
             form.error(member.key_at, &format!("`{key}` belongs to the `workflow.json` of a plugin"), hint);
         } else if SETTINGS.contains(&key) {
-            let hint = Some(format!("it stands in `settings`: `settings: {{ {key}: … }}`"));
+            let hint = Some(format!("put it in `settings`: `settings: {{ {key}: … }}`"));
             form.error(member.key_at, &format!("unknown key `{key}`"), hint);
         } else {
             form.unknown("", member, TOP);
@@ -75,7 +75,7 @@ fn refuse_strangers(form: &mut FieldReader<'_>, map: &Map<'_>) {
     }
 }
 
-/// A name is typed after `--workflow` and shown in lists.
+/// Reads the name, which users type after `--workflow` and see in lists.
 fn name(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) -> Option<String> {
     let name = form.one_line(path, node)?;
     let is_usable = !name.starts_with(['-', '.']) && !name.contains(['/', '\\']);
@@ -97,7 +97,7 @@ fn inputs(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) -> Option<Vec
     Some(inputs)
 }
 
-/// One input; of one with mistakes at least the name.
+/// Reads one input; returns at least its name if the rest has mistakes.
 fn input(form: &mut FieldReader<'_>, path: &str, member: &JsonMember) -> WorkflowInput {
     let mut input = WorkflowInput {
         name: member.key.clone(),
@@ -162,7 +162,7 @@ fn choices(
     Some(choices)
 }
 
-/// Looks whether what an input is by default is what it may be.
+/// Checks that the default of an input is a value it accepts.
 fn default(form: &mut FieldReader<'_>, map: &Map<'_>, path: &str, input: &WorkflowInput) {
     let Some(member) = map.get("default") else { return };
     if input.required {
@@ -177,7 +177,7 @@ fn default(form: &mut FieldReader<'_>, map: &Map<'_>, path: &str, input: &Workfl
     }
 }
 
-/// Whether a value is what its input is.
+/// Decides whether a value has the type of its input, and reports it if not.
 fn fits(form: &mut FieldReader<'_>, path: &str, node: &JsonNode, kind: InputKind) -> bool {
     if kind.admits(&to_json(node.clone())) {
         return true;
@@ -214,7 +214,7 @@ fn checks(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) -> Option<BTr
     let mut checks = BTreeMap::new();
     for member in &map?.members {
         if !is_label(&member.key) {
-            form.error(member.key_at, "a check needs a name that can be shown on a line", None);
+            form.error(member.key_at, "a check needs a name of at most 60 characters on one line", None);
             continue;
         }
         let command = form.text(&join(path, &member.key), &member.node);

@@ -1,6 +1,6 @@
-//! Reads the YAML of a workflow, and says everything that is wrong with it.
+//! Reads the YAML of a workflow and words every mistake in it.
 //!
-//! What the keys mean is left to others.
+//! Other modules interpret the keys.
 
 use std::collections::BTreeSet;
 
@@ -9,36 +9,36 @@ use crate::json::{self, JsonError, JsonNode, JsonValue};
 use crate::yaml::{self, Bounds, Tag, Tagged, YamlError, YamlErrorKind, YamlReading};
 
 const BOUNDS: Bounds = Bounds {
-    // Deeper than any workflow whose blocks are nested as deep as they may be.
+    // Deep enough for a workflow with the deepest allowed nesting of blocks.
     deepest: 160,
     values: 500_000,
     copied_values: 20_000,
     copied_bytes: 256 * 1024,
 };
 
-/// A text taken apart.
+/// A parsed document, perhaps incomplete.
 pub(super) struct DocumentTree {
-    /// What it says, as far as it could be read.
+    /// The value, as far as it could be read.
     pub(super) root: JsonNode,
-    /// Where the values begin whose end was not reached.
+    /// The starting bytes of values whose end was not reached.
     pub(super) open: BTreeSet<usize>,
-    /// What is wrong with it as YAML.
+    /// The mistakes in the YAML.
     pub(super) broken: Vec<JsonError>,
 }
 
-/// Reads one document. An empty one is null.
+/// Reads one document. An empty document is null.
 pub(super) fn read(text: &str) -> DocumentTree {
     let tree = read_as_it_is(text);
     if tree.broken.is_empty() {
         return tree;
     }
     let Some((tabs, spaced)) = yaml_error::tabs(text) else { return tree };
-    // What else the scanner says here comes from the tabs.
+    // The tabs cause the scanner's other complaints.
     let tree = read_as_it_is(&spaced);
     DocumentTree { broken: tabs, ..tree }
 }
 
-/// Reads the document of a `.json` file: what is wrong with one is said in the words of JSON.
+/// Reads the document of a `.json` file and reports its mistakes as JSON errors.
 pub(super) fn read_json(text: &str) -> DocumentTree {
     let tree = read(text);
     let is_mapping = matches!(tree.root.value, JsonValue::Object(_));
@@ -61,12 +61,13 @@ pub(super) fn read_json(text: &str) -> DocumentTree {
 fn read_as_it_is(text: &str) -> DocumentTree {
     let yaml::YamlTree { root, open, errors: slips } = yaml::read(text, 0, &WithTemplates);
     let mut broken: Vec<JsonError> = slips.into_iter().map(|slip| in_words(text, slip)).collect();
-    // A second mistake at the same place says nothing new.
+    // A second mistake at the same byte says nothing new.
     broken.dedup_by_key(|broken| broken.at);
     DocumentTree { root, open, broken }
 }
 
-/// Templates and conditions stand in it, whose braces and `!` YAML takes for its own.
+/// The YAML reading for documents with templates and conditions, whose braces and `!` YAML would
+/// otherwise interpret.
 struct WithTemplates;
 
 impl YamlReading for WithTemplates {
@@ -78,7 +79,8 @@ impl YamlReading for WithTemplates {
         if tag.is_custom() { Tagged::Refused } else { Tagged::Text }
     }
 
-    /// At its `|` or `>`, from where places inside the text are found.
+    /// Returns the position of the `|` or `>`, from which [`nested`](super::nested) finds positions
+    /// inside the text.
     fn block_at(&self, text: &str, at: usize) -> usize {
         let before = text.get(..at).unwrap_or_default();
         let above = before.trim_end_matches([' ', '\t']);
@@ -86,7 +88,7 @@ impl YamlReading for WithTemplates {
         if is_first_line { at } else { yaml_error::block_header(above).unwrap_or(at) }
     }
 
-    /// A template whose quotes are missing looks like a mapping.
+    /// Recognises a template without quotes, which looks like a mapping.
     fn is_mapping(&self, text: &str, at: usize) -> bool {
         !yaml_error::is_template(text, at)
     }
@@ -110,7 +112,7 @@ fn in_words(text: &str, YamlError { at, kind: mistake }: YamlError) -> JsonError
         }
         YamlErrorKind::TooMany => broken("there are more values than a workflow can have", None),
         YamlErrorKind::TooMuchCopied => {
-            broken("this means far more than it says", Some("write it without anchors and aliases"))
+            broken("aliases repeat too many values", Some("write it without anchors and aliases"))
         }
     }
 }

@@ -1,6 +1,7 @@
-//! Takes single values out of a document: texts, counts, durations, words, conditions.
+//! Reads single values of a document: texts, counts, durations, words and conditions.
 //!
-//! Each function gives `None` after noting an error, so that reading goes on and finds the next.
+//! Each function returns `None` after it reports an error, so that reading continues and finds the
+//! next.
 
 use std::time::Duration;
 
@@ -12,13 +13,13 @@ use crate::settings::{DurationError, parse_duration};
 use crate::words::{WordTable, quoted};
 use crate::yaml;
 
-/// No count of a workflow is ever larger.
+/// The largest count in a workflow.
 const MOST: u64 = 1_000_000;
-/// No duration is ever longer: a year.
+/// The longest duration in a workflow: a year.
 const LONGEST: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 
 impl FieldReader<'_> {
-    /// Text that says something.
+    /// Reads a text that is not blank.
     pub(super) fn text(&mut self, path: &str, node: &JsonNode) -> Option<String> {
         let JsonValue::Text(text) = &node.value else {
             let is_scalar = matches!(node.value, JsonValue::Number(_) | JsonValue::Boolean(_));
@@ -33,7 +34,7 @@ impl FieldReader<'_> {
         Some(text.clone())
     }
 
-    /// Text that can stand on one line.
+    /// Reads a text that fits on one line, trimmed.
     pub(super) fn one_line(&mut self, path: &str, node: &JsonNode) -> Option<String> {
         let text = self.text(path, node)?;
         if text.trim().contains(char::is_control) {
@@ -47,7 +48,7 @@ impl FieldReader<'_> {
         self.text(path, node).map(Template)
     }
 
-    /// A condition, without the braces of a template.
+    /// Reads a condition, which has no braces around it.
     pub(super) fn expression(&mut self, path: &str, node: &JsonNode) -> Option<Expression> {
         if let JsonValue::Boolean(flag) = node.value {
             return Some(Expression(flag.to_string()));
@@ -59,11 +60,11 @@ impl FieldReader<'_> {
             self.error(node.at, &format!("`{path}` is a condition, which has no braces"), hint);
             return Some(Expression(bare.to_owned()));
         }
-        // What stands before it is kept, so that places inside of it stay what they are.
+        // Leading blanks stay, so that positions inside the condition are right.
         Some(Expression(text.trim_end().to_owned()))
     }
 
-    /// Text, or a number or a truth value as it would be written.
+    /// Reads a text; a number or a boolean becomes its written form.
     pub(super) fn word_of_any_kind(&mut self, path: &str, node: &JsonNode) -> Option<String> {
         match &node.value {
             JsonValue::Number(text) => Some(text.clone()),
@@ -84,12 +85,12 @@ impl FieldReader<'_> {
         None
     }
 
-    /// A whole number from zero.
+    /// Reads a non-negative whole number.
     pub(super) fn count(&mut self, path: &str, node: &JsonNode) -> Option<u32> {
         self.whole(path, node, MOST).and_then(|count| u32::try_from(count).ok())
     }
 
-    /// A whole number from one.
+    /// Reads a whole number of at least one.
     pub(super) fn some(&mut self, path: &str, node: &JsonNode) -> Option<u32> {
         let count = self.count(path, node)?;
         if count == 0 {
@@ -118,7 +119,7 @@ impl FieldReader<'_> {
         None
     }
 
-    /// A number from zero, with or without a fraction.
+    /// Reads a number from zero to `most`, which may have a fraction.
     pub(super) fn amount(&mut self, path: &str, node: &JsonNode, most: f64) -> Option<f64> {
         let JsonValue::Number(written) = &node.value else {
             self.mismatch(path, "a number", node);
@@ -135,7 +136,7 @@ impl FieldReader<'_> {
         amount
     }
 
-    /// A duration, in milliseconds.
+    /// Reads a duration and returns milliseconds.
     pub(super) fn duration(&mut self, path: &str, node: &JsonNode) -> Option<u64> {
         let hint = Some("write a number with its unit: 1500ms, 90s, 30m, 2h, 1d".to_owned());
         let text = match &node.value {
@@ -154,7 +155,7 @@ impl FieldReader<'_> {
         }
     }
 
-    /// A duration in which something can happen.
+    /// Reads a duration longer than zero and returns milliseconds.
     pub(super) fn time(&mut self, path: &str, node: &JsonNode) -> Option<u64> {
         let ms = self.duration(path, node)?;
         if ms == 0 {
@@ -164,7 +165,7 @@ impl FieldReader<'_> {
         Some(ms)
     }
 
-    /// One of a few words.
+    /// Reads a word from a fixed table.
     pub(super) fn word<T: Copy + PartialEq>(
         &mut self,
         path: &str,
@@ -180,7 +181,7 @@ impl FieldReader<'_> {
         meaning
     }
 
-    /// A list that is not empty.
+    /// Reads a list that is not empty.
     pub(super) fn list<'n>(
         &mut self,
         path: &str,
@@ -199,7 +200,7 @@ impl FieldReader<'_> {
     }
 }
 
-/// What to do about a value that was perhaps meant to be true or false.
+/// Returns a hint for a value that was probably meant as true or false.
 pub(super) fn meant_flag(node: &JsonNode) -> Option<&'static str> {
     let JsonValue::Text(text) = &node.value else { return None };
     match text.to_ascii_lowercase().as_str() {
@@ -217,7 +218,7 @@ fn duration(text: &str) -> Result<Duration, DurationError> {
         _ => (None, text),
     };
     let rest = if rest.is_empty() && days.is_some() { "0s" } else { rest };
-    // More days than a year has are too long, however many.
+    // Any number of days beyond a year is refused as too long; the limit avoids an overflow.
     let days = Duration::from_secs(days.unwrap_or_default().min(1_000) * 24 * 60 * 60);
     let duration = match parse_duration(rest) {
         Ok(time) => time + days,

@@ -1,18 +1,16 @@
-//! Writes YAML that a person would have written: plain words where they are plain, blocks where
-//! there are lines, quotes elsewhere.
+//! Writes YAML as a person would: plain words if possible, blocks for several lines, quotes
+//! otherwise.
 
 use crate::json::JsonValue;
 use crate::yaml::plain;
 
-/// Something to be written.
+/// A value to write.
 pub(super) enum YamlOutput {
-    /// As it is: a number, a truth value.
+    /// Written as it is: a number or a boolean.
     Plain(String),
-    /// Text.
     Text(String),
-    /// Values in their order.
     List(Vec<YamlOutput>),
-    /// Keys in their order.
+    /// Members in the order given.
     Map(Vec<(String, YamlOutput)>),
 }
 
@@ -40,7 +38,7 @@ impl YamlOutput {
         }
     }
 
-    /// Only where there is something in it.
+    /// Returns the value unless it is an empty list or mapping.
     pub(super) fn filled(self) -> Option<YamlOutput> {
         self.is_nested().then_some(self)
     }
@@ -54,14 +52,13 @@ impl YamlOutput {
     }
 }
 
-/// Writes a document.
 pub(super) fn write(out: &YamlOutput) -> String {
     let mut text = String::new();
     value(&mut text, out, 0);
     text
 }
 
-/// Writes a value from where the line is now; what needs more lines is indented.
+/// Writes a value at the end of the current line, and indents further lines.
 fn value(text: &mut String, out: &YamlOutput, indent: usize) {
     match out {
         YamlOutput::Plain(word) => text.push_str(word),
@@ -94,7 +91,7 @@ fn value(text: &mut String, out: &YamlOutput, indent: usize) {
     }
 }
 
-/// The first line of a block stands where its owner left off.
+/// Indents every line of a block but the first, which continues its owner's line.
 fn begin(text: &mut String, index: usize, indent: usize) {
     if index > 0 {
         text.push_str(&" ".repeat(indent));
@@ -107,7 +104,7 @@ fn end(text: &mut String) {
     }
 }
 
-/// Writes text; a block only where an indent is given.
+/// Writes text. `usize::MAX` as indent forbids a block.
 fn scalar(text: &mut String, words: &str, indent: usize) {
     if is_plain(words) {
         text.push_str(words);
@@ -125,7 +122,7 @@ fn is_plain(words: &str) -> bool {
     starts_well && is_text && !words.ends_with(' ') && words.chars().all(|c| c.is_ascii() && is_word(c))
 }
 
-/// Whether text reads the same as a `|` block.
+/// Decides whether text reads back the same from a `|` block.
 fn is_block(words: &str) -> bool {
     let starts_well = !words.starts_with([' ', '\n', '\t', '\u{feff}']);
     let is_fine = |line: &str| line.is_empty() || !line.trim().is_empty();
@@ -151,7 +148,7 @@ fn block(text: &mut String, words: &str, indent: usize) {
     }
 }
 
-/// Characters that a YAML reader may take for a line break or refuse.
+/// Decides whether a YAML reader may treat a character as a line break or refuse it.
 fn is_odd(c: char) -> bool {
     matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
 }

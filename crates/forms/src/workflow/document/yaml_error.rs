@@ -1,12 +1,12 @@
-//! Slips that people make in YAML, and what to do about each.
+//! Explains common mistakes in YAML, with a hint for each.
 //!
-//! A YAML scanner says where it could not go on; here is said what was probably meant. Reading
-//! the text is [`tree`](super::tree)'s.
+//! A YAML scanner reports where it stopped; this module reports the likely cause.
+//! [`tree`](super::tree) reads the text.
 
 use crate::json::JsonError;
 
-/// Lines indented with tabs, and the same text with a space for each of those tabs, so that no
-/// byte moves.
+/// Finds lines indented with tabs. Returns their errors and the text with a space for each of those
+/// tabs, so that byte positions stay the same.
 pub(super) fn tabs(text: &str) -> Option<(Vec<JsonError>, String)> {
     let mut tabs = Vec::new();
     let mut spaced = String::with_capacity(text.len());
@@ -26,8 +26,8 @@ pub(super) fn tabs(text: &str) -> Option<(Vec<JsonError>, String)> {
     (!tabs.is_empty()).then_some((tabs, spaced))
 }
 
-/// Where the header (`|`, `>`) of a block stands above which there is this text, which ends before the
-/// first letter of the block. A comment may follow it.
+/// Finds the header (`|`, `>`) of a block, given the text that ends before the first letter of the
+/// block. A comment may follow the header.
 pub(super) fn block_header(above: &str) -> Option<usize> {
     let above = above.trim_end();
     let start = above.rfind('\n').map_or(0, |newline| newline + 1);
@@ -37,19 +37,19 @@ pub(super) fn block_header(above: &str) -> Option<usize> {
     header(without_comment).or_else(|| header(line))
 }
 
-/// Whether a template stands at a byte, where YAML sees a mapping.
+/// Decides whether there is a template at a byte, where YAML sees a mapping.
 pub(super) fn is_template(text: &str, at: usize) -> bool {
     let rest = text.get(at..).unwrap_or_default();
     ["{{", "{%", "{#"].iter().any(|start| rest.starts_with(start))
 }
 
-/// A template without its quotes.
+/// Reports a template without quotes.
 pub(super) fn unquoted(at: usize) -> JsonError {
     let message = "a text that begins with a template must be in quotes".to_owned();
     JsonError { at, message, hint: Some("write \"{{ … }}\", or put it on lines of its own below `|`") }
 }
 
-/// A value with a tag nobody knows, whose `!` stands before this byte.
+/// Reports a value with an unknown tag, whose `!` is before this byte.
 pub(super) fn tagged(text: &str, at: usize) -> JsonError {
     let before = text.get(..at).unwrap_or_default();
     let at = before.rfind('!').unwrap_or(at);
@@ -57,7 +57,7 @@ pub(super) fn tagged(text: &str, at: usize) -> JsonError {
     JsonError { at, message, hint: Some("or write `not` instead of `!`") }
 }
 
-/// Why the scanner stopped at a byte.
+/// Explains why the scanner stopped at a byte.
 pub(super) fn explain(text: &str, at: usize, info: &str) -> JsonError {
     let (start, line) = line_of(text, at);
     let value_at = start + line.len() - value_of(line).len();
@@ -77,18 +77,14 @@ pub(super) fn explain(text: &str, at: usize, info: &str) -> JsonError {
 
 fn said_by_scanner(info: &str) -> Option<(&'static str, &'static str)> {
     let meanings = [
-        ("parsing a flow sequence", "a `,` or a `]` is missing before this", "look at what stands before it"),
-        ("parsing a flow mapping", "a `,` or a `}` is missing before this", "look at what stands before it"),
+        ("parsing a flow sequence", "a `,` or a `]` is missing before this", "check the text before it"),
+        ("parsing a flow mapping", "a `,` or a `}` is missing before this", "check the text before it"),
         (
             "multiline quoted scalar",
             "a quote that was opened above is not closed",
             "close it, or put the text on lines of its own below `|`",
         ),
-        (
-            "parsing a block",
-            "this line is indented neither like the keys above nor like something below them",
-            "the keys of a node stand below one another",
-        ),
+        ("parsing a block", "the indentation of this line matches no line above", "align the keys of a node"),
     ];
     let (_, message, hint) = meanings.into_iter().find(|(part, ..)| info.contains(part))?;
     Some((message, hint))
@@ -100,7 +96,7 @@ fn yaml_error(value: &str) -> Option<(&'static str, &'static str)> {
         let inner = value.get(1..)?;
         let end = inner.find(first)?;
         let has_more = !inner.get(end + 1..)?.trim_start().is_empty();
-        let hint = "put the whole of it into quotes of the other kind";
+        let hint = "put the whole value in the other kind of quotes";
         return has_more.then_some(("there is more after the closing quote", hint));
     }
     if matches!(first, '@' | '`' | '%') {
@@ -118,7 +114,7 @@ fn line_of(text: &str, at: usize) -> (usize, &str) {
     (start, line)
 }
 
-/// What stands after the dashes and the key of a line.
+/// Returns the part of a line after its dashes and key.
 fn value_of(line: &str) -> &str {
     let mut rest = line.trim_start();
     while let Some(inner) = rest.strip_prefix("- ") {

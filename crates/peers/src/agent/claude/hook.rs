@@ -1,6 +1,6 @@
-//! Claude Code's hooks: what it writes to them, and what they print back.
+//! Claude Code's hooks: the payloads it sends to them and the answers they print.
 //!
-//! Only the dialect. Whether a tool may run and whether the agent may stop is the engine's.
+//! Translation only. The engine decides whether a tool may run and whether the agent may stop.
 
 use std::path::PathBuf;
 
@@ -11,22 +11,22 @@ use windlass_core::hook::{HookAnswer, HookKind, Question, QuestionOption};
 use super::super::dialect::Printed;
 use super::tools;
 
-/// What the permission prompt calls its questions to the run.
+/// The event name of requests from the permission prompt.
 pub(super) const PROMPT: &str = "PermissionRequest";
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Payload {
     tool_name: String,
-    // The permission prompt says `input`.
+    // The permission prompt uses the key `input`.
     #[serde(alias = "input")]
     tool_input: Value,
     last_assistant_message: Option<String>,
     background_tasks: Vec<Value>,
 }
 
-/// Reads what the CLI wrote to a hook. `event` is the forwarder's argument. A payload that
-/// cannot be read is a tool nobody knows, or a plain Stop.
+/// Parses the payload that the CLI sent to a hook. `event` is the forwarder's argument. An unreadable
+/// payload becomes an unknown tool or a plain Stop.
 pub(super) fn read_hook(event: &str, payload: &[u8]) -> HookKind {
     let payload: Option<Payload> = serde_json::from_slice(payload).ok();
     match event {
@@ -37,7 +37,7 @@ pub(super) fn read_hook(event: &str, payload: &[u8]) -> HookKind {
     }
 }
 
-/// The folder that the CLI is in, which relative paths begin at.
+/// Returns the working folder of the CLI, to which relative paths refer.
 pub(super) fn read_cwd(payload: &[u8]) -> Option<PathBuf> {
     #[derive(Deserialize)]
     struct PayloadFolder {
@@ -53,7 +53,8 @@ fn read_tool(payload: Payload) -> HookKind {
     HookKind::Tool(tools::call(payload.tool_name, payload.tool_input))
 }
 
-/// What the CLI asks about a tool by rules of its own. Its hook has answered a question already.
+/// Reads a permission request that comes from the CLI's own rules. A question was already answered by
+/// its hook.
 fn read_prompt(payload: Payload) -> HookKind {
     if payload.tool_name == tools::QUESTION {
         return HookKind::Other { name: payload.tool_name };
@@ -61,7 +62,8 @@ fn read_prompt(payload: Payload) -> HookKind {
     HookKind::Permission(tools::call(payload.tool_name, payload.tool_input))
 }
 
-/// Reads what a person is asked. An input in another form is one question, as it is written.
+/// Reads the questions to a person. An input in another form becomes a single question with the raw
+/// text.
 fn read_questions(input: &Value) -> Vec<Question> {
     let list = input.get("questions").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     match list.iter().filter_map(read_question).collect::<Vec<_>>() {
@@ -81,7 +83,7 @@ fn read_question(question: &Value) -> Option<Question> {
         text: text(question, "question")?,
         options: options.filter_map(option).collect(),
         several: question.get("multiSelect").and_then(Value::as_bool).unwrap_or(false),
-        // The CLI's own dialogue takes any words, too.
+        // The CLI's own dialogue accepts free text, too.
         free_text: true,
     })
 }
@@ -93,8 +95,8 @@ fn read_stop(payload: Payload) -> HookKind {
     }
 }
 
-/// Puts an answer into the CLI's words. A tool is never let through by an answer that does not
-/// fit; a Stop always is.
+/// Translates an answer into the CLI's format. An unsuitable answer never allows a tool and always
+/// allows a Stop.
 pub(super) fn write_answer(event: &str, payload: &[u8], answer: &HookAnswer) -> Printed {
     let said = match event {
         "PreToolUse" => tool_answer(payload, answer),
@@ -125,12 +127,13 @@ fn tool_answer(payload: &[u8], answer: &HookAnswer) -> Option<Value> {
     Some(json!({ "hookSpecificOutput": decision }))
 }
 
-/// The input that the CLI gave, whole.
+/// Returns the complete input from the payload.
 fn input_of(payload: &[u8]) -> Value {
     serde_json::from_slice::<Payload>(payload).unwrap_or_default().tool_input
 }
 
-/// Puts answers into the input of a question, by its text: there the CLI looks for them.
+/// Puts answers into the input of a question, keyed by the question's text, where the CLI looks for
+/// them.
 fn answered(input: Value, answers: &[(String, String)]) -> Value {
     let mut map = match input {
         Value::Object(map) => map,
@@ -141,7 +144,7 @@ fn answered(input: Value, answers: &[(String, String)]) -> Value {
     Value::Object(map)
 }
 
-/// For the permission prompt. The CLI wants the input back with a yes.
+/// Answers the permission prompt. The CLI expects the input back together with a yes.
 fn prompt_answer(payload: &[u8], answer: &HookAnswer) -> Value {
     let deny = |message: &str| json!({ "behavior": "deny", "message": message });
     match answer {
@@ -151,11 +154,11 @@ fn prompt_answer(payload: &[u8], answer: &HookAnswer) -> Value {
     }
 }
 
-/// Said where the CLI asks what no rule and no person is asked about: a question that its hook has not answered.
+/// The reply to a prompt that no rule and no person decides: a question that its hook has not answered.
 const UNDECIDED: &str =
     "Nobody is here to answer. Decide by yourself, or say in the tracker what blocks you.";
 
-/// What the permission prompt says when the run does not answer.
+/// Returns the permission prompt's answer for a run that does not respond.
 pub(super) fn refusal() -> String {
     json!({ "behavior": "deny", "message": "This needs a permission, and the run does not answer." })
         .to_string()

@@ -1,7 +1,7 @@
-//! What Claude Code is started with: arguments, environment, settings, MCP servers.
+//! The arguments, environment, settings and MCP servers with which Claude Code starts.
 //!
-//! Pure: the files are named and filled here and written by the caller, 0600. What the measured CLI does with each is in the tests of
-//! the real CLI.
+//! Pure: this module builds the contents of the files, and the caller writes them with mode 0600. The
+//! tests with the real CLI check the effect of each option.
 
 use std::path::Path;
 
@@ -11,16 +11,17 @@ use windlass_core::hook::permission::Isolation;
 use super::super::turn::{Prepared, TurnPaths, TurnRequest, UserEnvironment};
 use super::{hook, schema};
 
-/// The files that may hold keys of the user's environment and settings.
+/// The files that may contain keys from the user's environment and settings.
 pub(super) const SETTINGS: &str = "settings.json";
 pub(super) const MCP: &str = "mcp.json";
-/// Our MCP server's name; a plugin or project server of that name would collide.
+/// The name of our MCP server. A plugin or project server with this name would collide.
 const MCP_SERVER: &str = "windlass";
-/// The tool that is asked for permissions. Without one the CLI offers no questions headless.
+/// The tool that the CLI asks for permissions. Without one, the CLI offers no questions in headless
+/// mode.
 const PROMPT_TOOL: &str = "mcp__windlass__approve";
 /// A person may take a week to answer a question.
 const TOOL_HOOK_SECONDS: u64 = 7 * 24 * 3600;
-/// What a Stop may take beyond the checks it waits for.
+/// Time for a Stop beyond the checks it waits for.
 const STOP_MARGIN_SECONDS: u64 = 300;
 
 /// Prepares one turn.
@@ -32,10 +33,10 @@ pub(super) fn prepare(
     let [settings, mcp, prompt, system] =
         [SETTINGS, MCP, "prompt", "system"].map(|name| paths.dir.join(name));
     let ours = turn.own_env(paths);
-    // Standard input is byte-exact with the CLI, whatever the prompt begins with.
+    // Through standard input the CLI reads the prompt byte for byte, whatever it starts with.
     let mut launch = turn.launch(paths, outside, arguments(turn, [&settings, &mcp, &system]), Some(&prompt));
     if turn.plan.holds_stop {
-        // 0 is no cap: the loop's own limit is the one that counts.
+        // 0 means no cap: only the limit of the loop applies.
         launch.env.push(("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP".into(), "0".into()));
     }
     let role = turn.system.iter().map(|role| (system.clone(), role.as_bytes().to_vec()));
@@ -63,7 +64,7 @@ fn arguments(turn: &TurnRequest<'_>, [settings, mcp, system]: [&Path; 3]) -> Vec
     argv.extend(["--permission-prompt-tool".to_owned(), PROMPT_TOOL.to_owned()]);
     argv.extend(sources(session_settings.isolation).iter().map(|word| (*word).to_owned()));
     argv.extend(spec.plugins.iter().flat_map(|plugin| ["--plugin-dir".to_owned(), plugin.dir.clone()]));
-    // In a file: an argument may not be longer than 128 KB, and everybody may read it.
+    // In a file: an argument is limited to 128 KB and visible to every user.
     argv.extend(turn.system.iter().flat_map(|_| ["--append-system-prompt-file".to_owned(), text(system)]));
     let schema = plan.schema.as_ref().and_then(schema::argument);
     argv.extend(schema.into_iter().flat_map(|schema| ["--json-schema".to_owned(), schema]));
@@ -72,8 +73,8 @@ fn arguments(turn: &TurnRequest<'_>, [settings, mcp, system]: [&Path; 3]) -> Vec
     argv
 }
 
-/// What is loaded from outside. Only `--strict-mcp-config` would keep the project's MCP servers
-/// out where its settings are let in, so it goes with strict alone.
+/// Returns the flags that select the settings to load. Only `--strict-mcp-config` keeps the project's
+/// MCP servers out once its settings are loaded, so it belongs to `Strict` alone.
 fn sources(isolation: Isolation) -> &'static [&'static str] {
     match isolation {
         Isolation::Strict => &["--setting-sources", "", "--strict-mcp-config"],
@@ -93,8 +94,8 @@ fn settings_json(
         Isolation::Permissive => Map::new(),
         Isolation::Strict | Isolation::Minimal => login(user_settings),
     };
-    // Said here too: a project's own `env` would take the socket away from our hooks, and a
-    // hook without one lets everything pass.
+    // Repeated here, because a project's own `env` could remove the socket from our hooks, and a hook
+    // without a socket allows everything.
     let env = settings.entry("env").or_insert_with(|| Value::Object(Map::new()));
     if let Value::Object(env) = env {
         env.extend(ours.iter().map(|(name, value)| (name.clone(), value.clone().into())));
@@ -109,13 +110,13 @@ fn settings_json(
             "Stop": [{ "hooks": [stop] }],
         }),
     );
-    // Said outright: otherwise a project's own `true` would switch ours off.
+    // Explicit, because a project's own `true` would disable our hooks.
     settings.insert("disableAllHooks".into(), Value::Bool(false));
     Value::Object(settings)
 }
 
-/// With `args` the CLI starts the program itself: no shell reads the path. `unanswered` is what it means
-/// when nobody answers.
+/// Builds the entry of a hook. With `args` the CLI starts the program itself, so no shell interprets the
+/// path. `unanswered` selects the outcome when the run does not answer.
 fn command_hook(paths: &TurnPaths<'_>, event: &str, unanswered: &str, seconds: u64) -> Value {
     json!({ "type": "command", "command": text(paths.windlass_exe), "args": ["hook", event, unanswered], "timeout": seconds })
 }
@@ -138,7 +139,7 @@ const LOGIN_VARIABLES: &[&str] = &[
     "NODE_EXTRA_CA_CERTS",
 ];
 
-/// What the user's settings say about the login, and nothing else of them.
+/// Returns only the login part of the user's settings.
 fn login(user_settings: Option<&str>) -> Map<String, Value> {
     let settings: Option<Map<String, Value>> = user_settings.and_then(|text| serde_json::from_str(text).ok());
     let Some(settings) = settings else { return Map::new() };

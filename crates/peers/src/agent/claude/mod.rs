@@ -15,7 +15,6 @@ use super::Capabilities;
 use super::dialect::{Dialect, Printed, ReadLine};
 use super::turn::{Prepared, TurnPaths, TurnRequest, UserEnvironment};
 
-/// Claude Code.
 #[derive(Debug)]
 pub(super) struct Claude;
 
@@ -91,7 +90,7 @@ impl Dialect for Claude {
     }
 }
 
-/// Each line of stream-json says all there is to know.
+/// A reader without state: each line of stream-json is self-contained.
 #[derive(Debug)]
 struct ClaudeReader;
 

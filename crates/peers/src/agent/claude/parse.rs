@@ -1,7 +1,7 @@
-//! A line of Claude Code's stream-json to our events: what kind it is, and who reads that kind.
+//! Translates a line of Claude Code's stream-json into our events by its kind.
 //!
-//! A line is read once, typed and borrowed, and costs less than a microsecond. What we do not
-//! know is kept as `Unknown`. What the kinds say is read in `parse/`.
+//! Each line is parsed once, typed and borrowed, in less than a microsecond. Unknown kinds become
+//! `Unknown`. The files in `parse/` read the individual kinds.
 
 mod assistant;
 mod content;
@@ -17,11 +17,10 @@ use serde::Deserialize;
 
 use windlass_core::agent::{AgentEvent, ApiTrouble};
 
-/// How the frequent kinds begin, as the CLI writes them: they need no look for their kind.
+/// The beginnings of the frequent kinds, as the CLI writes them, which save a search for the kind.
 const ASSISTANT: &str = r#"{"type":"assistant","#;
 const USER: &str = r#"{"type":"user","#;
 
-/// Reads one line.
 pub(super) fn read_line(line: &str, out: &mut Vec<AgentEvent>) -> serde_json::Result<()> {
     if line.starts_with(ASSISTANT) {
         return assistant::read(line, out);
@@ -32,7 +31,7 @@ pub(super) fn read_line(line: &str, out: &mut Vec<AgentEvent>) -> serde_json::Re
     read_any(line, out)
 }
 
-/// Reads a line whose kind may stand anywhere in it.
+/// Reads a line whose `type` may be anywhere in it.
 fn read_any(line: &str, out: &mut Vec<AgentEvent>) -> serde_json::Result<()> {
     #[derive(Deserialize)]
     struct Kind<'a> {
@@ -53,7 +52,7 @@ fn read_any(line: &str, out: &mut Vec<AgentEvent>) -> serde_json::Result<()> {
     }
 }
 
-/// What kind an error of the API is, by its HTTP status and the CLI's word for it.
+/// Classifies an API error by its HTTP status and the CLI's name for it.
 fn trouble(status: Option<u16>, word: &str) -> ApiTrouble {
     match (status, word) {
         (Some(429), _) | (_, "rate_limit") => ApiTrouble::RateLimit,

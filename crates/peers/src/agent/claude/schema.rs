@@ -1,20 +1,20 @@
-//! A schema as Claude Code takes it in `--json-schema`.
+//! Adapts a schema to Claude Code's `--json-schema`.
 //!
-//! The CLI makes it the input of a tool, so only an object can be asked for. It is read twice: the
-//! CLI knows draft 7 and ends at a word it does not know, the service wants draft 2020-12 and
-//! takes no choice at the top. What one of them refuses is told to the agent in words instead;
-//! that the answer fits all of the schema is for the caller to see.
+//! The CLI turns the schema into the input of a tool, so it supports only objects. Two parsers read the
+//! schema: the CLI supports draft 7 and exits at an unknown keyword; the service expects draft 2020-12
+//! and rejects a choice at the top level. A part that either rejects goes into the description as text
+//! instead. The caller checks the answer against the whole schema.
 
 use serde_json::{Map, Value};
 use windlass_core::graph::schema::{KEYWORDS, KeywordShape, example};
 
-/// An argument may not be longer than 128 KB.
+/// An argument is limited to 128 KB.
 const LONGEST: usize = 100_000;
 
-/// Refused at the top by the service.
+/// Keywords that the service rejects at the top level.
 const CHOICES: [&str; 3] = ["anyOf", "oneOf", "allOf"];
 
-/// The argument, if the CLI can ask for such an answer. Without it the answer is in the text.
+/// Returns the argument, if the CLI supports such an answer. Without it, the answer is in the text.
 pub(super) fn argument(schema: &Value) -> Option<String> {
     let Value::Object(keywords) = schema else { return None };
     let is_object = match keywords.get("type") {
@@ -39,9 +39,9 @@ fn told(keywords: &Map<String, Value>, schema: &Value) -> String {
     format!("{}It must fit this JSON Schema: {schema}", before.unwrap_or_default())
 }
 
-/// Leaves out what the CLI or the service refuses wherever it stands.
+/// A copier that drops the keywords that the CLI or the service rejects at any level.
 struct Passing {
-    /// Something was left out that an answer is held to.
+    /// Set if a dropped keyword constrains the answer.
     has_lost: bool,
 }
 
@@ -58,7 +58,7 @@ impl Passing {
         self.has_lost |= has_first;
         let is_kept = |keyword: &str| match keyword {
             "$schema" | "$id" | "prefixItems" => false,
-            // It speaks of the items behind the first ones.
+            // It describes the items after the first ones.
             "items" => !has_first,
             _ => true,
         };
@@ -66,7 +66,8 @@ impl Passing {
         kept.map(|(keyword, value)| (keyword.clone(), self.below(keyword, value))).collect()
     }
 
-    /// The schemas behind a keyword. Only they are schemas: a property may be called `$id`.
+    /// Copies the schemas below a keyword. Everything else is copied unchanged: a property may be named
+    /// `$id`.
     fn below(&mut self, keyword: &str, value: &Value) -> Value {
         let shape = KEYWORDS.iter().find(|(known, _)| *known == keyword).map(|(_, shape)| *shape);
         match (shape, value) {

@@ -5,7 +5,7 @@ use windlass_core::hook::{ToolCall, ToolName};
 /// The tool with which the agent asks a person.
 pub(super) const QUESTION: &str = "AskUserQuestion";
 
-/// Tools that reach nothing beyond the conversation, or only what it already started.
+/// Tools that affect only the conversation or things it already started.
 const INNER: &[&str] = &[
     "StructuredOutput",
     QUESTION,
@@ -24,7 +24,7 @@ const INNER: &[&str] = &[
 /// The tools that a session can have.
 pub(super) const HAS: &[ToolName] = &ToolName::ALL;
 
-/// Tells what a tool does. A tool that the presets do not list is `Other`, whatever it does.
+/// Returns the canonical name of a tool. A tool that the presets do not list is `Other`.
 pub(super) fn name(name: &str) -> ToolName {
     match name {
         "Read" => ToolName::Read,
@@ -42,7 +42,7 @@ pub(super) fn name(name: &str) -> ToolName {
     }
 }
 
-/// A use of a tool. The stream says `Task` where hooks say `Agent`: it is one tool.
+/// Builds a tool call. The stream writes `Task` where hooks write `Agent`; both are the same tool.
 pub(super) fn call(written: String, input: serde_json::Value) -> ToolCall {
     let written = if written == "Agent" { "Task".to_owned() } else { written };
     ToolCall { tool: name(&written), name: written, input }

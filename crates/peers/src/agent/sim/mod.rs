@@ -1,7 +1,8 @@
-//! The simulated agent, which is in the Windlass binary. It speaks Claude Code's format, and one of its own.
+//! The simulated agent, which is part of the Windlass binary. It supports Claude Code's format and its
+//! own.
 //!
-//! `WINDLASS_SIM_FORMAT=plain` starts a session in its own format ([`plain`]). What a session prints and asks shows
-//! which one it speaks, so that transcripts of both are read.
+//! `WINDLASS_SIM_FORMAT=plain` starts a session in its own format ([`plain`]). The reader recognises the
+//! format of each line and hook call, so it reads transcripts of both.
 
 mod plain;
 
@@ -15,10 +16,9 @@ use super::claude::Claude;
 use super::dialect::{Dialect, Printed, ReadLine};
 use super::turn::{Prepared, TurnPaths, TurnRequest, UserEnvironment};
 
-/// Chooses the format of the sessions that are started.
+/// Selects the format of new sessions.
 const FORMAT: &str = "WINDLASS_SIM_FORMAT";
 
-/// The simulated agent.
 #[derive(Debug)]
 pub(super) struct Sim;
 
@@ -80,7 +80,7 @@ impl Dialect for Sim {
     }
 
     fn hook_folder(&self, payload: &[u8]) -> Option<PathBuf> {
-        // Both formats call it `cwd`.
+        // Both formats use the key `cwd`.
         Claude.hook_folder(payload)
     }
 
@@ -92,7 +92,7 @@ impl Dialect for Sim {
     }
 }
 
-/// Reads lines of both formats.
+/// A reader for lines of both formats.
 #[derive(Debug)]
 struct SimReader {
     claude: Box<dyn ReadLine>,

@@ -1,4 +1,4 @@
-//! The simulated agent's own format: one JSON object a line, each with one word that says what it is.
+//! The simulated agent's own format: one JSON object per line, each with one key that gives its kind.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -11,11 +11,11 @@ use super::super::dialect::Printed;
 use super::super::lines::shorten;
 use super::super::turn::{Prepared, TurnPaths, TurnRequest, UserEnvironment};
 
-/// Its hooks.
+/// The names of its hooks.
 pub(super) const TOOL: &str = "sim_tool";
 pub(super) const STOP: &str = "sim_stop";
 
-/// How much of a tool's input is shown.
+/// The number of bytes of a tool's input to show.
 const SHOWN: usize = 200;
 
 /// Prepares one turn.
@@ -40,7 +40,7 @@ pub(super) fn prepare(
     Prepared { launch, files: files.into_iter().chain(role).collect() }
 }
 
-/// A line. Its one word is the field that is there.
+/// A line. The key that is present gives its kind.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct PlainLine {
@@ -99,7 +99,7 @@ struct Failed {
     text: Option<String>,
 }
 
-/// Reads a line of this format; nothing where it is one of Claude Code's, which say their `type`.
+/// Reads a line of this format. Returns `None` for a line of Claude Code's format, which has a `type`.
 pub(super) fn read_line(line: &str) -> Result<Option<AgentEvent>, String> {
     if !line.starts_with('{') || line.starts_with(r#"{"type""#) {
         return Ok(None);
@@ -198,7 +198,7 @@ fn trouble(word: &str) -> ApiTrouble {
     }
 }
 
-/// Its tools have canonical names, but for those of MCP servers and those that it makes up.
+/// Returns the tool's canonical name. Only tools of MCP servers and invented tools have other names.
 fn named(tool: &str) -> ToolName {
     match tool {
         "ask" => ToolName::Plan,
@@ -232,7 +232,7 @@ struct PlainQuestion {
     several: bool,
 }
 
-/// Reads a hook call. One that cannot be read is a tool that nobody knows, or a plain stop.
+/// Parses a hook call. An unreadable call becomes an unknown tool or a plain stop.
 pub(super) fn read_hook(event: &str, payload: &[u8]) -> HookKind {
     let call: PlainToolCall = serde_json::from_slice(payload).unwrap_or_default();
     let question =
@@ -244,7 +244,7 @@ pub(super) fn read_hook(event: &str, payload: &[u8]) -> HookKind {
     }
 }
 
-/// Writes an answer. What does not fit never lets a tool through.
+/// Writes an answer. An unsuitable answer never allows a tool.
 pub(super) fn write_answer(event: &str, answer: &HookAnswer) -> Printed {
     let said = match answer {
         HookAnswer::Block { reason } if event == STOP => json!({ "go_on": reason }),

@@ -1,4 +1,4 @@
-//! What happens next: facts that wait, agents in their hooks, time, and people.
+//! Chooses what happens next: waiting events, agents in their hooks, time, and people.
 
 use windlass_core::event::{Event, PersonReply, SessionVerdict};
 use windlass_core::hook::{HookCall, HookKind};
@@ -13,7 +13,7 @@ use super::{Dropped, ECHO_EVERY, Executor, NEVER_TOLD, Order, Owned, actives, ef
 use crate::inbox::{InboxMessage, event_of};
 
 impl Executor<'_> {
-    /// The next of the facts that wait: any node's first one.
+    /// Takes the next waiting event: the first one of any node.
     pub(super) fn next_quick(&mut self) -> Option<(RunId, Event)> {
         let mut heads: Vec<(RunId, usize)> = Vec::new();
         for run in self.living() {
@@ -35,7 +35,7 @@ impl Executor<'_> {
         Some((run, event))
     }
 
-    /// Now and then an outcome is told once more, too late: nothing may come of it.
+    /// Repeats an outcome now and then, too late: it must change nothing.
     pub(super) fn echo(&mut self, run: &RunId, event: &Event) {
         let Order::Dice(seed) = self.order else { return };
         let is_outcome = !matches!(event, Event::RunSpent { .. } | Event::SessionStarted { .. });
@@ -44,7 +44,7 @@ impl Executor<'_> {
         }
     }
 
-    /// What takes longer than everything quick: slow effects first, then time.
+    /// Takes an event that is slower than everything quick: slow effects first, then timers.
     pub(super) fn later(&mut self) -> Option<(RunId, Event)> {
         for of in [|owned: &mut Owned| owned.slow.pop_front(), |owned: &mut Owned| owned.timers.pop_front()] {
             for run in self.living() {
@@ -56,7 +56,7 @@ impl Executor<'_> {
         None
     }
 
-    /// What an agent that waits in its hooks does next.
+    /// Returns the next event of an agent that waits in its hooks.
     pub(super) fn agent(&mut self) -> Option<(RunId, Event)> {
         for run in self.living() {
             let works = self.state(&run).works().into_iter().cloned().collect::<Vec<_>>();
@@ -67,7 +67,7 @@ impl Executor<'_> {
         None
     }
 
-    /// Asks to stop, with an id that a resend shares, or ends because it was let go.
+    /// Asks to stop, with an id that a repeated call shares, or ends because it may.
     fn agent_of(&mut self, run: &RunId, work: &SessionWork) -> Option<Event> {
         let turn = work.turn.as_ref()?;
         let line = self.story.line(&turn.effect);
@@ -93,7 +93,7 @@ impl Executor<'_> {
         })
     }
 
-    /// A person puts a request into the inbox of a run, once; it is taken if nobody did yet.
+    /// Puts a request of a person into the inbox of a run, once, and takes it if it was not taken yet.
     fn ask(&mut self, run: &RunId, id: &str, message: &InboxMessage) -> Result<bool, Dropped> {
         let id = InboxId::new(id);
         if !self.put.insert((run.clone(), id.clone())) {
@@ -101,7 +101,7 @@ impl Executor<'_> {
         }
         let body = serde_json::to_vec(message).unwrap();
         let put = self.store.put(run, &id, &body).unwrap();
-        // When a pause comes hangs on the order of things beside each other.
+        // Pauses are left out, because their time depends on the order of parallel events.
         if put == PutResult::Fresh
             && matches!(message, InboxMessage::Reply { .. } | InboxMessage::Tell { .. })
         {
@@ -135,7 +135,7 @@ impl Executor<'_> {
         self.ask(&run, &format!("go-on/{}", turns.unwrap_or(0)), &InboxMessage::GoOn)
     }
 
-    /// Nothing else happens: somebody answers a question, or tells what is waited for.
+    /// Answers a question or sends an awaited event, when nothing else happens.
     pub(super) fn person(&mut self) -> Result<bool, Dropped> {
         for run in self.living() {
             let state = self.state(&run);

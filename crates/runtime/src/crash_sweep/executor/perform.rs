@@ -1,4 +1,4 @@
-//! Does each effect in the world, unless it is seen to be done, and queues its outcome.
+//! Performs each effect in the world, unless it was performed before, and queues its outcome.
 
 use windlass_core::effect::{Effect, Planned};
 use windlass_core::event::{
@@ -15,7 +15,7 @@ use super::super::world::{Found, name};
 use super::{Dropped, Executor, actives, effect_of, ended};
 
 impl Executor<'_> {
-    /// Does an effect, or takes up what was begun of it before.
+    /// Performs an effect, or continues what was started of it before.
     pub(super) fn perform(&mut self, run: &RunId, planned: Planned) -> Result<(), Dropped> {
         let Planned { id, effect } = planned;
         if effect.is_settled_by_an_event() {
@@ -106,7 +106,7 @@ impl Executor<'_> {
                 };
                 one(Event::Landed { effect: effect_id, end })
             }
-            // Nothing takes so long here, and an agent that may stop does before its time is over.
+            // Nothing takes that long here, and an agent that may stop does so before its timeout.
             Effect::WaitUntil { .. } if id.verb == Verb::Timeout || self.is_closing(run, &id.node) => vec![],
             Effect::WaitUntil { .. } => one(Event::WaitOver { effect: effect_id }),
             Effect::CleanUp { .. } => self.put_away(run, id),
@@ -122,7 +122,7 @@ impl Executor<'_> {
         self.state(run).work(node).is_some_and(|work| matches!(work.phase, SessionPhase::Closing { .. }))
     }
 
-    /// How a turn ends by itself; one that lives in its hooks is ended by them.
+    /// Returns the end of a turn that ends by itself. Hooks end the others.
     fn end_of_turn(&self, run: &RunId, id: &EffectId) -> Option<Event> {
         let line = self.story.line(id);
         let mode = self.state(run).work(&id.node)?.node.rules().map(|rules| rules.mode);
@@ -146,7 +146,8 @@ impl Executor<'_> {
         Inspection { tracker, promised, signalled: false, fingerprint: id.iteration.to_string() }
     }
 
-    /// One whose outcome is known is not run again; one that was cut off only where it may be.
+    /// Runs a command. One with a known outcome does not run again; an interrupted one only if it is
+    /// idempotent.
     fn shell(&mut self, run: &RunId, id: &EffectId, command: String, idempotent: bool) -> Vec<Event> {
         let line = self.story.line(id);
         let effect_name = name(run, id);
@@ -169,7 +170,7 @@ impl Executor<'_> {
         vec![Event::ShellEnded { effect: id.clone(), end }]
     }
 
-    /// Starts a run, or takes it up; one that is to be ended is not begun any more.
+    /// Starts or adopts a sub-run. Does not start one whose node is being ended.
     fn start_run(&mut self, run: &RunId, id: EffectId, child: &RunId, spec: Spec) -> Result<(), Dropped> {
         let is_cut =
             actives(self.state(run)).iter().any(|active| active.instance == id.node && active.cut.is_some());
@@ -186,7 +187,7 @@ impl Executor<'_> {
         self.point()
     }
 
-    /// Ends what is left of a node. A turn's own end comes first, and so does that of a run.
+    /// Ends what is left of a node. The end of its turn or sub-run comes first.
     fn put_away(&mut self, run: &RunId, id: &EffectId) -> Vec<Event> {
         let child = actives(self.state(run)).into_iter().find_map(|active| match &active.activity {
             Activity::Run(SubRunState { run, .. }) if active.instance == id.node => Some(run.clone()),

@@ -210,7 +210,7 @@ fn when_no_round_is_left_it_is_only_said_whether_any_task_is() {
 fn a_select_without_a_value_names_the_task_and_the_mistake() {
     let dir = project(AREAS);
     let why = ask(&dir, &selecting("tusk.id == '1'")).unwrap_err();
-    assert!(why.starts_with("`select` cannot be told for task `1`: "), "{why}");
+    assert!(why.starts_with("`select` cannot be evaluated for task `1`: "), "{why}");
     assert!(why.contains(", in: tusk.id == '1'\n  hint: not every task has it"), "{why}");
     let why = ask(&dir, &selecting("1 +")).unwrap_err();
     assert!(why.ends_with(", in: 1 +"), "{why}");
@@ -220,7 +220,7 @@ fn a_select_without_a_value_names_the_task_and_the_mistake() {
 fn a_file_that_cannot_be_used_says_where_and_what_to_do() {
     let dir = tempfile::tempdir().unwrap();
     let why = ask(&dir, &query(&[])).unwrap_err();
-    assert_eq!(why, "there is no tasks.json\n  hint: `windlass tasks init` begins one");
+    assert_eq!(why, "there is no tasks.json\n  hint: `windlass tasks init` creates one");
     write(&dir, "{\"tasks\": [");
     let why = ask(&dir, &query(&["1"])).unwrap_err();
     assert!(why.contains("tasks.json:1:12"), "{why}");
@@ -359,7 +359,7 @@ fn what_would_not_be_passing_is_withheld() {
     let skipped = project(BEGUN);
     decides(&skipped, "1", TaskStatus::Skipped);
     let claims = end("1", true, Some("<status>passing</status>"));
-    assert!(withheld(skipped.path(), &claims).unwrap().contains("given up"));
+    assert!(withheld(skipped.path(), &claims).unwrap().contains("skipped"));
     let broken = project("oops");
     assert_eq!(withheld(broken.path(), &end("1", true, Some("<status>passing</status>"))), None);
 }

@@ -1,6 +1,5 @@
-//! One landing: under which conditions, and what came of it in words.
-//!
-//! Whatever stands in the way leaves the branch and its worktree where they are, and says so.
+//! Performs one landing and describes its outcome. Every failure keeps the branch and its worktree, and says
+//! so.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -17,29 +16,29 @@ use super::on_a_branch;
 use super::record::LandingRecord;
 use crate::error::{RunError, chain, passing};
 
-/// How long the landings before this one may take, each with its checks.
+/// The time limit for the landings before this one, including their checks.
 const TURN: Duration = Duration::from_secs(24 * 3600);
-/// How often a landing that waits looks whether anybody still wants it.
+/// The interval at which a waiting landing checks whether it is still wanted.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
-/// So many files are named.
+/// The maximum number of files that a message lists.
 const LISTED: usize = 10;
 
-/// What is brought back, and to where.
+/// A branch to land, and its target.
 pub(super) struct LandingJob<'a> {
     /// The run's workspace.
     pub(super) repo: &'a Path,
-    /// Where it is written down how far it is.
+    /// The folder of the [`LandingRecord`].
     pub(super) notes: &'a Path,
     /// The branch of the worktree.
     pub(super) branch: &'a str,
-    /// The branch it goes to; that of the workspace where none is named.
+    /// The branch it lands on. Without one, the branch of the workspace.
     pub(super) target: Option<&'a str>,
-    /// The file of the tasks.
+    /// The task file.
     pub(super) tasks: Option<&'a Path>,
 }
 
 impl LandingJob<'_> {
-    /// It was begun before, and is finished whatever is said meanwhile.
+    /// Decides whether the landing started before. Then it is finished in any case.
     pub(super) fn is_begun(&self) -> bool {
         LandingRecord::read(self.notes).is_some()
     }
@@ -49,28 +48,27 @@ impl LandingJob<'_> {
     }
 }
 
-/// Why a landing came to no end.
+/// The reason why a landing did not finish.
 #[derive(Debug)]
 pub(super) enum LandingStop {
-    /// There is no room, or git is killed again and again; it is begun anew when that is over.
+    /// Space ran out, or git is killed repeatedly. A later landing may succeed.
     ForNow(RunError),
-    /// Nobody waits for it any more; it is taken up by whoever resumes the run.
+    /// Nobody waits for it any more. It finishes when the run is resumed.
     GivenUp,
 }
 
-/// What came of a landing, in words.
+/// The outcome of a landing, with a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum LandingResult {
-    /// The commits are on the target.
     Landed(String),
-    /// They are not, for something that another try can do better.
+    /// The commits did not land, and another attempt may fix the cause.
     Refused(String),
-    /// They are not, for something that only a person can put right.
+    /// The commits did not land, and only a person can fix the cause.
     Hindered(String),
 }
 
 impl LandingResult {
-    /// The same, with one more sentence.
+    /// Appends a sentence to the message of a failure.
     fn and(self, more: &str) -> LandingResult {
         match self {
             LandingResult::Landed(what) => LandingResult::Landed(what),
@@ -79,17 +77,16 @@ impl LandingResult {
         }
     }
 
-    /// Says to a person how what was done can still be had.
+    /// Adds instructions for a person who wants to land the work by hand.
     pub(super) fn with_the_way_out(self, branch: &str, task: &TaskId) -> LandingResult {
         let LandingResult::Hindered(why) = self else { return self };
         let way = format!(
-            "When that is put right, `git merge {branch}` and `windlass tasks set {task} done` bring it back; to run \
-             again does the task anew"
+            "After you fix that, land the work with `git merge {branch}` and `windlass tasks set {task} done`; \
+             another run does the task again"
         );
         LandingResult::Hindered(joined(&why, &way))
     }
 
-    /// The fact for the log.
     pub(super) fn event(self, effect: EffectId) -> Event {
         let end = match self {
             LandingResult::Landed(what) => LandingEnd::Landed { what },
@@ -100,15 +97,15 @@ impl LandingResult {
     }
 }
 
-/// Two sentences, however the first one ends.
+/// Joins two sentences, however the first one ends.
 fn joined(why: &str, more: &str) -> String {
     let why = why.trim_end().trim_end_matches('.');
     let join = if why.contains('\n') { "\n" } else { ". " };
     format!("{why}{join}{more}")
 }
 
-/// Brings the commits of a branch back. The checks are told the count of the commit they are for,
-/// from 0, and say what is red.
+/// Lands the commits of a branch. `checks` gets the position of the commit, from 0, and returns a description
+/// of the failed checks.
 pub(super) fn bring_back(
     course: &LandingJob<'_>,
     is_given_up: impl Fn() -> bool,
@@ -117,7 +114,7 @@ pub(super) fn bring_back(
     let branch = course.branch;
     let mut record = match LandingRecord::read(course.notes) {
         Some(record) => record,
-        // Written down: a person may be on another branch when it is taken up again.
+        // Recorded, because the workspace may be on another branch when the landing is repeated.
         None => match course.target() {
             Ok(target) => LandingRecord::new(target),
             Err(why) => return Ok(LandingResult::Hindered(joined(&why, &kept(course)))),
@@ -136,8 +133,7 @@ pub(super) fn bring_back(
     }
     let Some(worktree) = worktree else {
         return Ok(LandingResult::Refused(format!(
-            "branch `{branch}` has no worktree any more, so that it cannot be brought back; what it holds is left \
-             as it is"
+            "branch `{branch}` has no worktree any more, so it cannot land; its commits are kept"
         )));
     };
     if let Some(why) = cut_off(&worktree) {
@@ -164,14 +160,14 @@ pub(super) fn bring_back(
         told => return Ok(told.and(&kept(course))),
     };
     record.landed = Some(what.clone());
-    // Only then is it known after a crash where a worktree went that is not there.
+    // The record tells a repeated landing why the worktree is missing, so it comes first.
     if record.write(course.notes).is_ok() {
         remove_worktree(Some(&worktree), &target);
     }
     Ok(LandingResult::Landed(what))
 }
 
-/// Leaves a branch where it is, and says where; one without any work is put away.
+/// Keeps a branch and adds to the reason where it is. Removes a branch without any work.
 pub(super) fn keep_out(course: &LandingJob<'_>, why: String) -> String {
     let Ok(Some(worktree)) = find(course) else { return why };
     if let Some(elsewhere) = strayed(course, &worktree) {
@@ -183,21 +179,21 @@ pub(super) fn keep_out(course: &LandingJob<'_>, why: String) -> String {
         Some(Removal::Removed) => why,
         _ => {
             let (branch, at) = (course.branch, worktree.path.display());
-            joined(&why, &format!("What was done is kept on branch `{branch}`, in {at}"))
+            joined(&why, &format!("The work is kept on branch `{branch}`, in {at}"))
         }
     }
 }
 
-/// That a worktree is none any more, since its agent took away what ties it to the repository: git
-/// would look for one in the folders above it.
+/// Returns an error if an agent removed the `.git` file of its worktree: git would search the folders above
+/// it for a repository.
 fn cut_off(worktree: &Worktree) -> Option<String> {
     let link = worktree.path.join(".git");
     link.symlink_metadata().is_err().then(|| {
-        format!("{} was removed, so that git knows nothing of that folder: leave it there", link.display())
+        format!("{} was removed, so git no longer knows that folder; do not remove this file", link.display())
     })
 }
 
-/// Where the commits are: an agent may have renamed its branch, or left it.
+/// Describes where the commits are. An agent may have renamed its branch or switched to another.
 fn kept(course: &LandingJob<'_>) -> String {
     let branch = course.branch;
     let is_there =
@@ -215,7 +211,7 @@ fn kept(course: &LandingJob<'_>) -> String {
     format!("There is no branch `{branch}` any more: its commits are {at}, at {}", short(&commit))
 }
 
-/// What an agent committed somewhere else than on its branch.
+/// Describes commits that an agent made outside its branch.
 fn strayed(course: &LandingJob<'_>, worktree: &Worktree) -> Option<String> {
     if cut_off(worktree).is_some() {
         return None;
@@ -226,7 +222,7 @@ fn strayed(course: &LandingJob<'_>, worktree: &Worktree) -> Option<String> {
     (!more.is_empty()).then(|| {
         let at = checked_out(worktree);
         format!(
-            "What was committed there is {at}, at {}, and not on branch `{}`",
+            "The commits of the worktree are {at}, at {}, and not on branch `{}`",
             short(&head),
             course.branch
         )
@@ -240,7 +236,7 @@ fn checked_out(worktree: &Worktree) -> String {
     }
 }
 
-/// What git or the disk says is nothing that an agent did.
+/// Reports an error of git or the disk, which is never the agent's fault.
 fn failed(
     error: &(dyn std::error::Error + 'static),
     course: &LandingJob<'_>,
@@ -248,7 +244,7 @@ fn failed(
     if let Some(error) = passing(error, course.notes) {
         return Err(LandingStop::ForNow(error));
     }
-    let why = format!("branch `{}` cannot be brought back: {}", course.branch, chain(error));
+    let why = format!("branch `{}` cannot land: {}", course.branch, chain(error));
     Ok(LandingResult::Hindered(joined(&why, &kept(course))))
 }
 
@@ -256,15 +252,15 @@ fn find(course: &LandingJob<'_>) -> Result<Option<Worktree>, WorktreeError> {
     Ok(git::list(course.repo)?.into_iter().find(|worktree| worktree.branch == course.branch))
 }
 
-/// Takes the worktree away, and the branch with it. What holds work is kept by the library.
+/// Removes the worktree and its branch. `git::remove` keeps anything with unlanded work.
 fn remove_worktree(worktree: Option<&Worktree>, target: &str) {
     if let Some(worktree) = worktree {
-        // Its commits are where they belong: what is left lies there for a person to look at.
+        // The commits have landed. Anything that is left stays for a person to inspect.
         let _ = git::remove(worktree, target);
     }
 }
 
-/// What ends a landing in the middle of its checks.
+/// The reason why a landing stops during its checks.
 enum LandingHalt {
     Stop(LandingStop),
     Notes(FileError),
@@ -281,14 +277,14 @@ fn check(
     record.write(course.notes).map_err(LandingHalt::Notes)?;
     let is_red = checks(round).map_err(LandingHalt::Stop)?;
     if is_red.is_none() {
-        // Whoever finds it on the target after a crash knows that it was brought there.
+        // Recorded, so that a repeated landing that finds this commit on the target knows why.
         record.green = Some(commit);
         record.write(course.notes).map_err(LandingHalt::Notes)?;
     }
     Ok(is_red)
 }
 
-/// Lands when the landings before it are over, and looks meanwhile whether it is still wanted.
+/// Lands once the earlier landings are over. Meanwhile checks whether the landing is still wanted.
 fn loop_until_its_turn(
     worktree: &Worktree,
     target: &str,
@@ -309,7 +305,7 @@ fn loop_until_its_turn(
     }
 }
 
-/// How it was brought back, or what stood in the way.
+/// Describes how a landing ended.
 fn outcome(
     course: &LandingJob<'_>,
     worktree: &Worktree,
@@ -323,8 +319,8 @@ fn outcome(
         Landing::NothingToLand => nothing(worktree, record),
         Landing::Uncommitted { files } => LandingResult::Refused(uncommitted(worktree, &files)),
         Landing::Conflict { files } => LandingResult::Refused(format!(
-            "branch `{branch}` is in conflict with `{target}` in {}: both changed the same; it was left as it \
-             was, in {at}",
+            "branch `{branch}` is in conflict with `{target}` in {}: both changed the same lines; the branch \
+             is unchanged, in {at}",
             listed(&files)
         )),
         Landing::ChecksFailed { commit } => LandingResult::Refused(format!(
@@ -337,17 +333,17 @@ fn outcome(
             listed(&files)
         )),
         Landing::TargetMoved => LandingResult::Hindered(format!(
-            "`{target}` got new commits at every try, so that branch `{branch}` never was on top of it"
+            "`{target}` got new commits during every attempt, so branch `{branch}` could not land"
         )),
         Landing::TargetDirty { path, files } if is_among(course.tasks, &path, &files) => {
             LandingResult::Refused(format!(
-                "branch `{branch}` changes the file of the tasks, which is written for it: leave that out of the \
+                "branch `{branch}` changes the task file, which Windlass updates itself: leave it out of the \
                  commits"
             ))
         }
         Landing::TargetDirty { path, files } => LandingResult::Hindered(format!(
             "the checkout of `{target}` in {} has changes of its own in files that branch `{branch}` changes: {}; \
-             commit them or put them away",
+             commit or stash them",
             path.display(),
             listed(&files)
         )),
@@ -367,15 +363,15 @@ fn on_target(branch: &str, target: &str, commit: &str) -> String {
     format!("branch `{branch}` is on `{target}` now, at {}", short(commit))
 }
 
-/// The target has all of the branch: as there was nothing, or as it was brought there just before
-/// a crash.
+/// Handles a target that already contains the branch: either there was nothing to land, or a crash came right
+/// after the landing.
 fn nothing(worktree: &Worktree, record: &LandingRecord) -> LandingResult {
     let head = git::head(&worktree.path).ok().flatten();
     if let Some(commit) = head.filter(|head| record.green.as_ref() == Some(head)) {
         return LandingResult::Landed(on_target(&worktree.branch, &record.target, &commit));
     }
     match git::work(&worktree.path) {
-        Ok(files) if files.is_empty() => LandingResult::Landed("nothing to bring back".to_owned()),
+        Ok(files) if files.is_empty() => LandingResult::Landed("nothing to land".to_owned()),
         Ok(files) => LandingResult::Refused(uncommitted(worktree, &files)),
         Err(error) => LandingResult::Hindered(chain(&error)),
     }
@@ -383,8 +379,8 @@ fn nothing(worktree: &Worktree, record: &LandingRecord) -> LandingResult {
 
 fn uncommitted(worktree: &Worktree, files: &[String]) -> String {
     format!(
-        "the agent left uncommitted changes in {}: {}; only commits are brought back, so it must commit what belongs \
-         to the task and put the rest away",
+        "the agent left uncommitted changes in {}: {}; only commits land, so it must commit what belongs \
+         to the task and remove the rest",
         worktree.path.display(),
         listed(files)
     )
@@ -392,11 +388,11 @@ fn uncommitted(worktree: &Worktree, files: &[String]) -> String {
 
 fn hindrance(error: &LandError<LandingHalt>) -> LandingResult {
     match error {
-        LandError::NoSuchTarget { target } => LandingResult::Hindered(format!(
-            "`{target}`, where the commits were to go, is no branch any more; make it again"
-        )),
+        LandError::NoSuchTarget { target } => {
+            LandingResult::Hindered(format!("the target branch `{target}` no longer exists; create it again"))
+        }
         LandError::NotOnBranch { path, branch } => LandingResult::Refused(format!(
-            "{} is no longer on branch `{branch}`, so that it is not known what is to be brought back; \
+            "{} is no longer on branch `{branch}`, so it is not clear what to land; \
              `git switch` to it there",
             path.display()
         )),
@@ -416,7 +412,8 @@ fn short(commit: &str) -> &str {
     commit.get(..12).unwrap_or(commit)
 }
 
-/// Names of files, which are anybody's: on one line, and not all of very many.
+/// Lists file names on one line, at most [`LISTED`]. Agents choose these names, so control characters are
+/// replaced.
 fn listed(files: &[String]) -> String {
     let plain = |name: &String| -> String {
         name.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()

@@ -1,4 +1,4 @@
-//! What is written down of a landing as it goes: a second performance must come to the same.
+//! Records the progress of a landing, so that a repeated landing has the same result.
 
 use std::path::{Path, PathBuf};
 
@@ -8,42 +8,40 @@ use windlass_peers::files::{self, FileError, FileMode};
 const VERSION: u32 = 1;
 const MAX: u64 = 1 << 20;
 
-/// How far a landing is.
+/// The progress of a landing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct LandingRecord {
     v: u32,
-    /// The branch it goes to: that of the workspace when it began.
+    /// The target: the branch of the workspace when the landing started.
     pub(super) target: String,
-    /// The commits that checks were begun on, in this order.
+    /// The commits on which checks were started, in order.
     #[serde(default)]
     pub(super) checked: Vec<String>,
-    /// The one that was green, and was to be landed.
+    /// The commit that passed and was about to land.
     #[serde(default)]
     pub(super) green: Option<String>,
-    /// It is over, and came to this. What is left is to put the worktree away.
+    /// The message of a finished landing. Only the worktree is left to remove.
     #[serde(default)]
     pub(super) landed: Option<String>,
 }
 
 impl LandingRecord {
-    /// That of a landing that begins.
     pub(super) fn new(target: String) -> LandingRecord {
         LandingRecord { v: VERSION, target, checked: Vec::new(), green: None, landed: None }
     }
 
-    /// That of a landing that was begun before.
+    /// Reads the record of a landing that started before.
     pub(super) fn read(notes: &Path) -> Option<LandingRecord> {
         let bytes = files::read_bounded(&path(notes), MAX).ok()?;
         serde_json::from_slice(&bytes).ok().filter(|record: &LandingRecord| record.v == VERSION)
     }
 
-    /// Keeps it.
     pub(super) fn write(&self, notes: &Path) -> Result<(), FileError> {
         files::make_private_dir(notes)?;
         files::write_atomic(&path(notes), &serde_json::to_vec(self).unwrap_or_default(), FileMode::Private)
     }
 
-    /// Which of the checked commits this is, from 0; a new one is the next.
+    /// Returns the position of a commit among the checked ones, from 0. A new commit is added.
     pub(super) fn round_of(&mut self, commit: &str) -> u32 {
         let known = self.checked.iter().position(|checked| checked == commit);
         let round = known.unwrap_or_else(|| {

@@ -268,7 +268,7 @@ fn cut_off_in_its_checks_it_begins_them_anew_for_the_same_commit_and_others_for_
 fn a_branch_without_commits_brings_nothing_back_and_is_put_away() {
     let stage = Stage::new();
     let (workspace, branch) = stage.make("t@1", "1", 1).unwrap();
-    let told = LandingResult::Landed("nothing to bring back".to_owned());
+    let told = LandingResult::Landed("nothing to land".to_owned());
     for _ in 0..2 {
         assert_eq!(stage.land_with("t@1", &branch, |_| panic!("nothing to check")).unwrap(), told);
     }
@@ -368,13 +368,16 @@ fn what_was_committed_elsewhere_is_named_where_it_is() {
         let commit = commit(&folder, "b", "two\n");
         let why = refusal(stage.land("t@1", &branch));
         let short = commit.get(..12).unwrap();
-        assert!(why.contains(&format!("What was committed there is {at}")) && why.contains(short), "{why}");
+        assert!(
+            why.contains(&format!("The commits of the worktree are {at}")) && why.contains(short),
+            "{why}"
+        );
         assert!(!why.contains("all its commits"), "{why}");
         let notes = stage.notes("t@1");
         let course =
             LandingJob { repo: &stage.repo, notes: &notes, branch: &branch, target: None, tasks: None };
         let why = keep_out(&course, "red".to_owned());
-        assert!(why.contains(&format!("What was committed there is {at}")), "{why}");
+        assert!(why.contains(&format!("The commits of the worktree are {at}")), "{why}");
         assert!(Path::new(&folder).is_dir());
     }
 }

@@ -148,7 +148,7 @@ fn plugins_bring_theirs_at_the_level_of_whoever_names_them() {
     assert_eq!(
         complaints(&context, &loaded),
         [
-            "nowhere/.claude-plugin/plugin.json error: this plugin is not there: it has no .claude-plugin/plugin.json"
+            "nowhere/.claude-plugin/plugin.json error: this is not a plugin: it has no .claude-plugin/plugin.json"
         ]
     );
     assert_eq!(rows(&loaded).len(), 4);
@@ -188,7 +188,7 @@ fn a_file_that_cannot_be_used_is_told_and_shadows_nothing() {
         [
             "repo/.claude/commands/evil.md warning: a link leads out of the project and is not followed",
             "repo/.claude/commands/odd.md:2:5 error: not UTF-8 text: byte 8 starts no character",
-            "repo/.claude/skills/big/SKILL.md error: larger than 1 MB, which no prompt is: it is not read",
+            "repo/.claude/skills/big/SKILL.md error: larger than 1 MB, so it is not read",
         ]
     );
 }

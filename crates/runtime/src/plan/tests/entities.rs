@@ -169,8 +169,8 @@ fn a_text_of_gemini_runs_its_commands_and_reads_its_files_under_the_same_rules()
     write("Look at !{git status} and @{notes.txt}");
     place.plan(&request);
     for (text, expected) in [
-        ("Look at @{missing.txt}", "cannot be given `@{missing.txt}` of its text: there is no such file"),
-        ("Look at @{../../secret}", "cannot be given `@{../../secret}` of its text: "),
+        ("Look at @{missing.txt}", "cannot read `@{missing.txt}` in its text: there is no such file"),
+        ("Look at @{../../secret}", "cannot read `@{../../secret}` in its text: "),
         ("Look at !{git status", "has a `!{` that is never closed"),
         ("Look at @{notes.txt", "has a `@{` that is never closed"),
     ] {
@@ -193,10 +193,10 @@ fn an_agent_that_is_asked_nothing_is_found_before_the_run() {
     let problem = place.refusal(&request);
     assert_eq!(
         (problem.class, problem.text().as_str()),
-        (UserErrorKind::Usage, "agent `looker` is asked nothing")
+        (UserErrorKind::Usage, "agent `looker` needs a task")
     );
     place.document("w", "inputs:\n  q: { type: text, default: '' }\nnodes:\n  - { agent: looker, prompt: '{{ inputs.q }}' }\n");
-    assert_eq!(place.refusal(&place.run("w")).text(), "agent `looker` is asked nothing");
+    assert_eq!(place.refusal(&place.run("w")).text(), "agent `looker` needs a task");
 }
 
 #[test]

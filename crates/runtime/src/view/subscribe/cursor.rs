@@ -1,4 +1,4 @@
-//! Where a listener is: small, and written down between two lives of a listener.
+//! The position of a subscriber: small, and stored between two runs of the subscriber.
 
 use std::path::Path;
 
@@ -9,34 +9,33 @@ use windlass_core::run::RunState;
 
 use crate::transcript::TranscriptPlace;
 
-/// Where a listener is. Whoever begins after it gets the next update: none is missing, none comes twice.
+/// The position of a subscriber. A subscription that starts after it misses no update and repeats none.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct FeedCursor {
-    /// The number of the newest run that was told of, where all are followed.
+    /// The number of the newest reported run, if all runs are followed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(super) newest: u64,
-    /// The runs that are followed. Where all are, those that are over are left out.
+    /// The followed runs. If all runs are followed, those that are over are left out.
     pub(super) runs: Vec<RunPlace>,
 }
 
-/// How far a run was told.
+/// The position in one run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RunPlace {
     pub(super) run: RunId,
-    /// The way to it from the run that is followed.
+    /// The ancestors of the run, from the followed run down to itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) path: Vec<RunId>,
-    /// The last record that was told.
+    /// The last reported record.
     pub(super) seq: u64,
-    /// Its end was told.
+    /// The end of the run was reported.
     #[serde(default, skip_serializing_if = "is_false")]
     pub(super) is_over: bool,
-    /// The turns in progress.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) turns: Vec<TurnPlace>,
 }
 
-/// How far the transcript of a turn was told.
+/// The position in the transcript of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct TurnPlace {
     pub(super) effect: EffectId,
@@ -45,12 +44,12 @@ pub(super) struct TurnPlace {
 }
 
 impl FeedCursor {
-    /// Adds a run, after everything that is in its state.
+    /// Adds a run, positioned after every record in its state.
     pub(crate) fn add(&mut self, state: &RunState, seq: u64, path: Vec<RunId>, run_dir: &Path) {
         self.runs.push(RunPlace::after(state, seq, path, run_dir));
     }
 
-    /// Adds a run that was not made yet.
+    /// Adds a run that does not exist yet.
     pub(crate) fn add_unmade(&mut self, run: RunId, path: Vec<RunId>) {
         self.runs.push(RunPlace { run, path, seq: 0, is_over: false, turns: Vec::new() });
     }
@@ -61,7 +60,7 @@ impl FeedCursor {
 }
 
 impl RunPlace {
-    /// Returns the place after everything that is in a state, and after what its agents have said by now.
+    /// Returns the position after every record in a state, and after the current output of its agents.
     pub(super) fn after(state: &RunState, seq: u64, path: Vec<RunId>, run_dir: &Path) -> RunPlace {
         let sessions = state.bookkeeping.open.iter().filter(|planned| planned.id.verb == Verb::Session);
         let turn = |effect: &EffectId| {

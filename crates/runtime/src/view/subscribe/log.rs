@@ -1,4 +1,4 @@
-//! One run as far as a listener was told: its log, and the transcripts of its turns.
+//! One followed run: its log and the transcripts of its turns, up to the last reported update.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,48 +18,46 @@ use crate::error::RunError;
 use crate::handle::Handle;
 use crate::transcript::{TranscriptPlace, TranscriptReader};
 
-/// How much later than a hook is recorded its line may be read, in milliseconds.
+/// The time that a recorded hook call waits for its line in the transcript, in milliseconds.
 const PATIENCE_MS: i64 = 50;
 
-/// One run as far as it was told.
+/// One followed run, up to the last reported update.
 pub(super) struct FollowedLog {
     pub(super) run: RunId,
     pub(super) path: Arc<[RunId]>,
-    /// The last record that was told.
+    /// The last reported record.
     seq: u64,
-    /// Records that were read and not told.
+    /// Records that were read and not reported yet.
     records: VecDeque<(u64, Record)>,
-    /// The last look found nothing more.
+    /// The last read found no more records.
     is_at_end: bool,
-    /// The next record is told after so many events of the turn that it is about.
+    /// The number of agent events to report before the next record.
     ahead: Option<usize>,
-    /// How the run ended, where that was not told.
+    /// The outcome of the run, if it was not reported yet.
     end: Option<Outcome>,
     pub(super) is_over: bool,
     words: AgentWords,
-    /// Turns in progress, in the order in which they began.
+    /// The turns in progress, in the order in which they started.
     turns: Vec<FollowedTurn>,
     told: ToldLines,
 }
 
-/// A turn whose end was not told.
+/// A turn whose end was not reported yet.
 struct FollowedTurn {
     effect: EffectId,
     transcript: TranscriptReader,
 }
 
-/// What a log has next.
+/// The next part of a log.
 pub(super) enum NextInLog {
-    /// This is told.
     Update(RunChange),
-    /// A record, which may have to wait for the line it is about until then.
+    /// A record that may wait for its line, at most until this moment.
     Wait(Moment),
-    /// Nothing more is there.
     Nothing,
 }
 
 impl FollowedLog {
-    /// A log of which nothing was told.
+    /// Makes a log of which nothing was reported.
     pub(super) fn new(run: RunId, path: Arc<[RunId]>, words: AgentWords) -> FollowedLog {
         FollowedLog {
             run,
@@ -76,7 +74,7 @@ impl FollowedLog {
         }
     }
 
-    /// A log that was told as far as a cursor says.
+    /// Makes a log that was reported up to a cursor.
     pub(super) fn after(
         handle: &Handle,
         place: RunPlace,
@@ -88,13 +86,13 @@ impl FollowedLog {
             log.open(handle, &effect, place);
         }
         if log.seq > 0 && !log.is_over {
-            // Its end may have been recorded and not told.
+            // The end of the run may be recorded and not reported yet.
             log.end = handle.record_at(&log.run, log.seq)?.and_then(|record| outcome(&record));
         }
         Ok(log)
     }
 
-    /// Returns how far it was told.
+    /// Returns the place after the last reported update.
     pub(super) fn place(&self) -> RunPlace {
         let turn =
             |turn: &FollowedTurn| TurnPlace { effect: turn.effect.clone(), place: turn.transcript.place() };
@@ -111,17 +109,17 @@ impl FollowedLog {
         RunUpdate { run: self.run.clone(), path: Arc::clone(&self.path), change }
     }
 
-    /// Looks for more at the next reading.
+    /// Allows the next call to read the log again.
     pub(super) fn look_again(&mut self) {
         self.is_at_end = false;
     }
 
-    /// Returns when the next record was made; none where there is none now.
+    /// Returns the time of the next record, if there is one.
     pub(super) fn next_at(&mut self, handle: &Handle) -> Result<Option<Moment>, RunError> {
         if !self.is_at_end && !self.is_over && self.records.is_empty() {
             match handle.some_records(&self.run, self.seq + 1) {
                 Ok(records) => self.records = records.into(),
-                // A run that another one starts may not have been made yet.
+                // A child run may not exist yet.
                 Err(RunError::Read(ReadError::UnknownRun { .. })) => {}
                 Err(error) => return Err(error),
             }
@@ -130,7 +128,7 @@ impl FollowedLog {
         Ok(self.records.front().map(|(_, record)| record.at))
     }
 
-    /// Returns the next record, or first what the agent did before that was decided.
+    /// Returns the next record, or first an agent event that came before it.
     pub(super) fn next_decided(&mut self, handle: &Handle, now: Moment) -> NextInLog {
         if let Some(outcome) = self.end.take() {
             self.is_over = true;
@@ -153,7 +151,7 @@ impl FollowedLog {
         NextInLog::Update(RunChange::Record { seq, record: Box::new(record) })
     }
 
-    /// Whether its end is still to be told.
+    /// Returns true if the end of the run was not reported yet.
     pub(super) fn has_end(&self) -> bool {
         self.end.is_some()
     }
@@ -162,7 +160,7 @@ impl FollowedLog {
         match &record.event {
             Event::HookAsked { call } => self.before_hook(call, record.at, now),
             Event::SessionEnded { effect, .. } => {
-                // One that was adopted after a crash may end without a start.
+                // A turn that was adopted after a crash may end without a start.
                 self.open(handle, effect, TranscriptPlace::default());
                 let turn = self.turns.iter_mut().find(|turn| turn.effect == *effect);
                 if let Some(change) = turn.and_then(FollowedTurn::last_words) {
@@ -176,9 +174,9 @@ impl FollowedLog {
         }
     }
 
-    /// Up to and with what a hook asked about.
+    /// Returns the next agent event up to and including the one that a hook asked about.
     fn before_hook(&mut self, call: &HookCall, at: Moment, now: Moment) -> NextInLog {
-        // A forwarder that does not say whose it is belongs to the one turn there is.
+        // A call without a session belongs to the only turn.
         let is_meant = |turn: &&mut FollowedTurn| call.from.as_ref().is_none_or(|from| turn.effect == *from);
         let Some(turn) = self.turns.iter_mut().find(is_meant) else { return NextInLog::Nothing };
         let ahead = match self.ahead {
@@ -199,7 +197,7 @@ impl FollowedLog {
         }
     }
 
-    /// Returns what an agent said or did since, whatever was decided.
+    /// Returns the next agent event, regardless of the log.
     pub(super) fn next_said(&mut self) -> Option<RunChange> {
         let change = self.turns.iter_mut().find_map(FollowedTurn::words)?;
         if let RunChange::Agent { effect, event, .. } = &change {
@@ -208,7 +206,7 @@ impl FollowedLog {
         Some(change)
     }
 
-    /// Skips what was said by now in a turn of which more than so many bytes were not told.
+    /// Skips the current agent output of a turn with more than `most` unreported bytes.
     pub(super) fn skip_said(&mut self, most: u64) -> Option<RunChange> {
         self.ahead = None;
         self.turns.iter_mut().filter(|turn| turn.transcript.behind() > most).find_map(FollowedTurn::skip)
@@ -229,13 +227,13 @@ impl FollowedTurn {
         Some(self.agent(event))
     }
 
-    /// Returns the same of a turn that is over.
+    /// Returns the next event of a finished turn.
     fn last_words(&mut self) -> Option<RunChange> {
         let event = self.transcript.next_or_end()?;
         Some(self.agent(event))
     }
 
-    /// Counts the words by now instead of telling them.
+    /// Counts the current agent events instead of reporting them.
     fn skip(&mut self) -> Option<RunChange> {
         let end = self.transcript.place().offset + self.transcript.behind();
         let mut count = 0;
@@ -250,7 +248,7 @@ impl FollowedTurn {
     }
 }
 
-/// How a record ended its run.
+/// Returns the outcome of the run, if the record ended it.
 fn outcome(record: &Record) -> Option<Outcome> {
     record.news.iter().find_map(|news| match news {
         News::Finished { outcome, .. } => Some(outcome.clone()),

@@ -1,11 +1,11 @@
-//! Follows runs from a cursor: any number of listeners, in any process, live or long after.
+//! Follows runs from a cursor: any number of subscribers, in any process, live or later.
 //!
-//! The log is the only source. A listener reads what comes after its cursor; being woken only means
-//! "look now". So the owner of a run and a stranger follow it by the same path, nothing waits in a queue for a
-//! slow listener, and no listener slows a run.
+//! The log is the only source. A subscriber reads the records after its cursor; a wake-up only means "read
+//! now". So a run's owner and any other process follow it in the same way, no queue fills up for a slow
+//! subscriber, and no subscriber slows a run.
 //!
-//! - [`RunUpdate`]: one thing that happened. [`FeedCursor`]: where a listener is.
-//! - [`Subscription`]: waits for the next update. `reader` finds it in the logs, `log` in one log and its
+//! - [`RunUpdate`]: one event. [`FeedCursor`]: the position of a subscriber.
+//! - [`Subscription`]: waits for the next update. `reader` finds it in the logs, and `log` in one log and its
 //!   transcripts, in the order in which things happened (`order`).
 
 mod cursor;

@@ -1,8 +1,8 @@
-//! Which line of a transcript a hook asked about.
+//! Finds the line of a transcript that a hook asked about.
 //!
-//! A hook asks over a socket and is recorded at once; the line it is about comes through a file. Both are
-//! needed to see which was first: a tool is asked about after its call stood in the stream, a stop after
-//! the last words.
+//! A hook call comes through a socket and is recorded at once; the line about it comes through a file. Both
+//! are needed to put them in order: the tool call is in the stream before its hook asks, and the agent's last
+//! message is there before the stop hook asks.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -13,14 +13,14 @@ use windlass_core::id::EffectId;
 
 use crate::transcript::TranscriptReader;
 
-/// How far ahead in a transcript the line is looked for that a hook asked about, in bytes.
+/// The limit for searching ahead in a transcript, in bytes.
 const LOOK_AHEAD: u64 = 16 << 20;
-/// How many lines that no hook has asked about yet are remembered.
+/// The number of lines to remember for hooks that have not asked yet.
 const REMEMBERED: usize = 32;
-/// A longer text is not remembered, so that they take no more than a little memory.
+/// The length limit of a remembered text, to bound memory.
 const REMEMBERED_TEXT: usize = 64 * 1024;
 
-/// Decides whether a hook asked about this.
+/// Decides whether a hook asked about this event.
 fn is_about(kind: &HookKind, event: &AgentEvent) -> bool {
     match (event, kind) {
         (AgentEvent::ToolUse { name, .. }, HookKind::Tool(call) | HookKind::Permission(call)) => {
@@ -32,16 +32,16 @@ fn is_about(kind: &HookKind, event: &AgentEvent) -> bool {
     }
 }
 
-/// Where the line is that a hook asked about.
+/// The position of the line that a hook asked about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LineAhead {
-    /// So many events come up to and with it.
+    /// The number of events up to and including the line.
     Found(usize),
-    /// It is not there. So many events come before it could be.
+    /// The line was not found. The number of events that come before its place.
     Missing(usize),
 }
 
-/// Looks ahead for the line that a hook asked about.
+/// Searches ahead for the line that a hook asked about.
 pub(super) fn find_line(transcript: &TranscriptReader, kind: &HookKind) -> LineAhead {
     let (mut count, mut found, mut spoken) = (0, None, None);
     transcript.look_ahead(LOOK_AHEAD, |event| {
@@ -57,13 +57,13 @@ pub(super) fn find_line(transcript: &TranscriptReader, kind: &HookKind) -> LineA
     });
     match (found, kind) {
         (Some(count), _) => LineAhead::Found(count),
-        // A stop comes after everything but the words of the next iteration.
+        // A stop comes after all events except the messages of the next iteration.
         (None, HookKind::Stop { .. }) => LineAhead::Missing(spoken.unwrap_or(0)),
         (None, _) => LineAhead::Missing(0),
     }
 }
 
-/// Lines that were told before the hook that asks about them, and the turn each is of.
+/// Lines that were reported before the hook call about them, each with its turn.
 #[derive(Debug, Default)]
 pub(super) struct ToldLines(VecDeque<(EffectId, AgentEvent)>);
 
@@ -81,14 +81,14 @@ impl ToldLines {
         }
     }
 
-    /// Decides whether the line a hook asks about was told before, and forgets it. A hook that does not
-    /// say whose it is may be of any turn.
+    /// Decides whether the line that a hook asks about was already reported, and forgets it. A hook without a
+    /// session may belong to any turn.
     pub(super) fn claim(&mut self, call: &HookCall) -> bool {
         let is_its = |effect: &EffectId| call.from.as_ref().is_none_or(|from| from == effect);
         let is_asked =
             |(effect, event): &(EffectId, AgentEvent)| is_its(effect) && is_about(&call.kind, event);
         let Some(place) = self.0.iter().position(is_asked) else { return false };
-        // Hooks ask in the order of the stream: what stood before was asked about by nobody.
+        // Hooks ask in the order of the stream, so no hook will ask about the earlier lines any more.
         let mut at = 0;
         self.0.retain(|(effect, _)| {
             at += 1;
@@ -97,7 +97,7 @@ impl ToldLines {
         true
     }
 
-    /// Forgets the lines of a turn that is over.
+    /// Forgets the lines of a finished turn.
     pub(super) fn forget(&mut self, effect: &EffectId) {
         self.0.retain(|(of, _)| of != effect);
     }

@@ -1,12 +1,12 @@
-//! Wakes the listeners of this process: something was written, look now.
+//! Wakes the subscribers in this process after a write.
 
 use tokio::sync::watch;
 
-/// The end that wakes. Its clones wake the same listeners.
+/// The sending end. Clones wake the same subscribers.
 #[derive(Debug, Clone)]
 pub(crate) struct Pulse(watch::Sender<()>);
 
-/// The end that is woken.
+/// The receiving end.
 #[derive(Debug)]
 pub(crate) struct Heartbeat(watch::Receiver<()>);
 
@@ -17,7 +17,7 @@ impl Default for Pulse {
 }
 
 impl Pulse {
-    /// Wakes every listener.
+    /// Wakes every subscriber.
     pub(crate) fn beat(&self) {
         self.0.send_modify(|()| {});
     }
@@ -28,7 +28,7 @@ impl Pulse {
 }
 
 impl Heartbeat {
-    /// Waits for a beat since the last call; one that came meanwhile is not missed.
+    /// Waits for a beat since the last call. A beat between two calls is not lost.
     pub(crate) async fn next(&mut self) {
         if self.0.changed().await.is_err() {
             std::future::pending::<()>().await;

@@ -1,4 +1,4 @@
-//! Finds the next update in the logs of the runs that are followed. It never waits.
+//! Finds the next update in the logs of the followed runs. Never waits.
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
@@ -17,35 +17,34 @@ use crate::error::RunError;
 use crate::handle::Handle;
 use crate::view::{RunStatus, RunView};
 
-/// How many runs are taken up at once.
+/// The number of new runs in one read.
 const BATCH: usize = 64;
 
-/// Reads the logs of the runs that are followed.
+/// A reader of the logs of the followed runs.
 pub(super) struct FeedReader {
     handle: Handle,
     scope: FeedScope,
     words: AgentWords,
-    /// The runs that are followed, in the order in which they were found.
+    /// The followed runs, in the order in which they were found.
     logs: Vec<FollowedLog>,
-    /// Runs that were found and not told of, and their numbers.
+    /// Runs that were found and not reported yet, with their numbers.
     found: VecDeque<(u64, RunId, Arc<[RunId]>)>,
-    /// The number of the newest run that was told of.
+    /// The number of the newest reported run.
     newest: u64,
-    /// The store, as it was looked at last.
+    /// The version of the store at the last read.
     version: Option<u64>,
-    /// No run began since.
+    /// No run has started since the last read.
     has_all_runs: bool,
 }
 
-/// What there is to tell.
+/// The result of searching for an update.
 pub(super) enum NextUpdate {
-    /// This.
     Update(Box<RunUpdate>),
-    /// A record waits for a line until then at most.
+    /// A record waits for its line, at most until this moment.
     Wait(Moment),
-    /// Nothing now.
+    /// There is no update now.
     Nothing,
-    /// Nothing any more.
+    /// There will be no more updates.
     Over,
 }
 
@@ -81,12 +80,12 @@ impl FeedReader {
         Ok(reader)
     }
 
-    /// Returns the place after the last update that was told.
+    /// Returns the place after the last reported update.
     pub(super) fn cursor(&self) -> FeedCursor {
         FeedCursor { newest: self.newest, runs: self.logs.iter().map(FollowedLog::place).collect() }
     }
 
-    /// Looks for more, where somebody has committed something since.
+    /// Searches again if a process has committed since the last call.
     pub(super) fn look_again(&mut self) -> Result<(), RunError> {
         let version = self.handle.data_version()?;
         if self.version != Some(version) {
@@ -125,12 +124,12 @@ impl FeedReader {
         Ok(if self.is_over() { NextUpdate::Over } else { NextUpdate::Nothing })
     }
 
-    /// Skips what agents have said by now, where more than so many bytes of a turn were not told.
+    /// Skips the current agent output of a turn with more than `most` unreported bytes.
     pub(super) fn skip_said(&mut self, most: u64) -> Option<RunUpdate> {
         self.logs.iter_mut().find_map(|log| log.skip_said(most).map(|change| log.update(change)))
     }
 
-    /// Begins to follow a run that was found.
+    /// Starts to follow a run that was found.
     fn next_found(&mut self) -> Option<RunUpdate> {
         let (number, run, path) = self.found.pop_front()?;
         self.newest = self.newest.max(number);
@@ -140,9 +139,8 @@ impl FeedReader {
         Some(update)
     }
 
-    /// Returns the log that has the oldest record that was not told. Of two of one moment it is the one of the
-    /// run that was started: that it is over is told by the other. Runs that have nothing to do with each other
-    /// have no order.
+    /// Returns the log with the oldest unreported record. If two records have the same time, the child's
+    /// comes first, because the parent's may report the end of the child. Unrelated runs have no order.
     fn next_log(&mut self) -> Result<Option<usize>, RunError> {
         let mut oldest = None;
         for (place, log) in self.logs.iter_mut().enumerate() {
@@ -159,11 +157,11 @@ impl FeedReader {
         Ok(oldest.map(|(_, _, place)| place))
     }
 
-    /// Sees which runs begin with an update, and which need not be followed any more.
+    /// Finds the runs that an update starts, and drops logs that need no following any more.
     fn follow_up(&mut self, place: usize, change: &RunChange) {
         match change {
             RunChange::Record { record, .. } => self.find_children(place, record),
-            // Nothing leads to it again.
+            // No later record refers to it.
             RunChange::Ended { .. } if self.scope == FeedScope::All => {
                 self.logs.remove(place);
             }
@@ -174,7 +172,7 @@ impl FeedReader {
         }
     }
 
-    /// Finds the runs that a record starts, once.
+    /// Finds the new runs that a record starts.
     fn find_children(&mut self, place: usize, record: &Record) {
         let (FeedScope::Family(_), Some(parent)) = (&self.scope, self.logs.get(place)) else { return };
         let started = record.effects.iter().filter_map(|planned| match &planned.effect {
@@ -189,7 +187,7 @@ impl FeedReader {
         self.found.extend(new);
     }
 
-    /// Finds runs that began since; whether there are any.
+    /// Finds runs that started since the last call. Returns true if there are any.
     fn find_runs(&mut self) -> Result<bool, RunError> {
         let rows = self.handle.store.runs_after(self.newest, BATCH)?;
         self.found.extend(rows.into_iter().map(|row| (row.number, row.id, Arc::default())));
@@ -197,7 +195,7 @@ impl FeedReader {
         Ok(!self.has_all_runs)
     }
 
-    /// Whether the followed run and all that was found with it were told to the end.
+    /// Returns true if the followed run was reported to its end.
     fn is_over(&self) -> bool {
         match &self.scope {
             FeedScope::All => false,
@@ -213,7 +211,7 @@ fn told(update: RunUpdate) -> NextUpdate {
 }
 
 impl Handle {
-    /// Returns the cursor after everything that has happened by now.
+    /// Returns the cursor after everything that has happened so far.
     fn cursor_now(&self, scope: &FeedScope) -> Result<FeedCursor, RunError> {
         let (mut newest, mut runs) = (0, Vec::new());
         match scope {

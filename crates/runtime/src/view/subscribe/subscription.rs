@@ -11,19 +11,19 @@ use crate::clock;
 use crate::error::RunError;
 use crate::handle::Handle;
 
-/// How often a run that another process owns is looked at.
+/// The interval for reading runs of other processes.
 const POLL: Duration = Duration::from_millis(100);
-/// How often the line is looked for that a hook asked about.
+/// The interval for searching the line that a hook asked about.
 const LINE_POLL: Duration = Duration::from_millis(10);
 
-/// A listener. It holds no more than a piece of each log: what it was not told is in the logs.
+/// A subscriber. It keeps only a piece of each log in memory and reads the rest from the logs.
 pub struct Subscription {
     reader: FeedReader,
     heartbeat: Heartbeat,
 }
 
 impl Handle {
-    /// Follows one run, a run with those it starts, or all, from a place on.
+    /// Follows one run, a run with its descendants, or all runs, from a given start.
     pub fn subscribe(
         &self,
         scope: FeedScope,
@@ -37,8 +37,8 @@ impl Handle {
 }
 
 impl Subscription {
-    /// Returns the next update, and waits for it; `None` when the run that is followed is over. Safe to give up
-    /// and call again: no update is lost.
+    /// Waits for the next update and returns it, or `None` when the followed run is over. Cancel-safe: no
+    /// update is lost if the future is dropped.
     pub async fn next(&mut self) -> Option<Result<RunUpdate, RunError>> {
         loop {
             let pause = match self.look().await {
@@ -48,12 +48,12 @@ impl Subscription {
                 Ok(NextUpdate::Nothing) => POLL,
                 Err(error) => return Some(Err(error)),
             };
-            // Elsewhere nobody beats: then it is time to look.
+            // Only runs of this process send a beat. For the others, poll after the pause.
             let _ = tokio::time::timeout(pause, self.heartbeat.next()).await;
         }
     }
 
-    /// Returns the next update that is there by now; `None` when there is none.
+    /// Returns the next update that exists now, or `None` if there is none.
     pub async fn next_now(&mut self) -> Option<Result<RunUpdate, RunError>> {
         loop {
             match self.look().await {
@@ -66,14 +66,14 @@ impl Subscription {
     }
 
     async fn look(&mut self) -> Result<NextUpdate, RunError> {
-        // Much may be there at once: the owner of a run in this thread has its turn in between.
+        // There may be many updates at once: give the owner of a run on this thread its turn.
         tokio::task::yield_now().await;
         self.reader.look_again()?;
         self.reader.next()
     }
 
-    /// Skips what agents have said by now, where more than so many bytes of a turn were not told, for a
-    /// listener that has no use for old words. No record is skipped.
+    /// Skips the current agent output of a turn with more than `most` unreported bytes, for a subscriber that
+    /// does not need old output. Skips no record.
     pub fn catch_up(&mut self, most: u64) -> Option<RunUpdate> {
         self.reader.skip_said(most)
     }

@@ -1,4 +1,4 @@
-//! What a listener asks for, and what it gets.
+//! The options of a subscriber, and the updates it gets.
 
 use std::sync::Arc;
 
@@ -9,79 +9,60 @@ use windlass_core::run::Outcome;
 
 use super::FeedCursor;
 
-/// Which runs a listener follows.
+/// The runs that a subscriber follows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FeedScope {
-    /// One run alone.
     Run(RunId),
-    /// One run with the runs that it starts, and those that these start.
+    /// One run and its descendants.
     Family(RunId),
     /// Every run of this user.
     All,
 }
 
-/// Where a listener begins.
+/// The point at which a subscriber starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FeedStart {
-    /// With the first record.
+    /// The first record.
     Beginning,
-    /// With what happens from now on.
+    /// The first update after this moment.
     Now,
-    /// With what comes after a cursor.
+    /// The first update after a cursor.
     After(FeedCursor),
 }
 
-/// Whether a listener wants what agents say and do, too.
+/// The choice whether a subscriber also gets agent events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AgentWords {
-    /// It does.
     Included,
-    /// It wants the log alone.
     Excluded,
 }
 
-/// Something that happened in a run.
+/// An event in a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunUpdate {
-    /// The run.
     pub run: RunId,
-    /// The way to it from the run that is followed, itself last; empty for that one, and where all are followed.
+    /// The path from the followed run down to this one, which is last. Empty for the followed run itself, and
+    /// if all runs are followed.
     pub path: Arc<[RunId]>,
-    /// What happened.
     pub change: RunChange,
 }
 
-/// What happened in a run.
+/// The content of an update.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RunChange {
-    /// The run was made, or found.
+    /// The run was created or found.
     Appeared,
     /// A record was committed.
-    Record {
-        /// Its place in the run's log.
-        seq: u64,
-        /// What it says.
-        record: Box<Record>,
-    },
-    /// An agent said or did something.
+    Record { seq: u64, record: Box<Record> },
+    /// An agent event.
     Agent {
-        /// The effect of its turn.
         effect: EffectId,
-        /// How far its transcript was read, in bytes.
+        /// The position in the transcript after the event, in bytes.
         offset: u64,
-        /// What it said or did.
         event: AgentEvent,
     },
-    /// The listener skipped what an agent said and did, to catch up.
-    LeftOut {
-        /// The effect of its turn.
-        effect: EffectId,
-        /// How many events.
-        count: u64,
-    },
-    /// The run is over: no record of it follows.
-    Ended {
-        /// How it ended.
-        outcome: Outcome,
-    },
+    /// Agent events that the subscriber skipped to catch up.
+    LeftOut { effect: EffectId, count: u64 },
+    /// The run is over. No record of it follows.
+    Ended { outcome: Outcome },
 }

@@ -110,7 +110,7 @@ mod tests {
             changes: Changes::These(&changes),
         };
         let expected = "
-completed: the completion marker stands in the tracker
+completed: the agent marked it done and all checks pass
   2 iterations, 14 s, 11,300 tokens in, 950 out, $0.08
   changed since it began, as the folder is now:
     greet.sh | 4 ++++

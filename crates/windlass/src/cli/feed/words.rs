@@ -65,6 +65,15 @@ fn says_it_all(reason: EndReason) -> bool {
             | EndReason::Until
             | EndReason::ShellUnknown
             | EndReason::Deadlock
+            | EndReason::MaxIterations
+            | EndReason::Stuck
+            | EndReason::MissingTracker
+            | EndReason::ChecksFailed
+            | EndReason::Timeout
+            | EndReason::TasksFailed
+            | EndReason::TooDeep
+            | EndReason::HookTransport
+            | EndReason::NotYet
     )
 }
 
@@ -203,7 +212,7 @@ mod tests {
         assert_eq!(outcome(&ended), "failed: the agent failed: API error^[[1m 400");
         assert_eq!(
             outcome(&Outcome::new(FinalStatus::Completed, EndReason::Marker)),
-            "completed: the completion marker stands in the tracker"
+            "completed: the agent marked it done and all checks pass"
         );
         let none = Outcome::new(FinalStatus::Failed, EndReason::NoBranch).because("no branch succeeded: x");
         assert_eq!(outcome(&none), "failed: no branch succeeded: x", "nothing is said twice");

@@ -1,19 +1,19 @@
-//! What `--what-if` changes in the orders of a run.
+//! The settings that `--what-if` can change.
 
 use windlass_core::graph::workflow::{CriteriaLoopNode, LoopNode, Node, NodeKind, TaskLoopNode};
 use windlass_core::spec::Spec;
 
 use super::super::run_flags::milliseconds;
 
-/// One thing that would have been ordered otherwise.
+/// A setting that `--what-if` changes.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SettingChange {
-    /// As it was typed.
+    /// The text as a person typed it.
     pub(super) typed: String,
     pub(super) what: ChangedSetting,
 }
 
-/// Which.
+/// A setting and its new value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum ChangedSetting {
     MaxIterations(u32),
@@ -24,7 +24,7 @@ pub(super) enum ChangedSetting {
     StuckAfter(u32),
 }
 
-/// Those there are.
+/// All keys, for the error message.
 const KEYS: &str = "max_iterations, budget.turns, budget.tokens, budget.cost, timeout, stuck_after";
 
 /// Reads `KEY=VALUE`.
@@ -37,7 +37,7 @@ pub(super) fn read(text: &str) -> Result<SettingChange, String> {
         "budget.cost" => ChangedSetting::Cost(money(value)?),
         "timeout" => ChangedSetting::Timeout(milliseconds(value)?),
         "stuck_after" => ChangedSetting::StuckAfter(number(value)?),
-        _ => return Err(format!("there is no `{key}`; there are: {KEYS}")),
+        _ => return Err(format!("unknown key `{key}`; the keys are: {KEYS}")),
     };
     Ok(SettingChange { typed: text.to_owned(), what })
 }
@@ -53,12 +53,12 @@ fn money(value: &str) -> Result<f64, String> {
 }
 
 impl ChangedSetting {
-    /// Whether it holds for each run by itself; the rest is about the whole.
+    /// Returns whether the setting applies to each run separately. The others apply to the whole family.
     pub(super) fn is_of_each(self) -> bool {
         matches!(self, ChangedSetting::MaxIterations(_) | ChangedSetting::StuckAfter(_))
     }
 
-    /// Orders it. How long a run may take is no matter of its log alone, and not done here.
+    /// Changes the spec. A timeout depends on the times in the log, so `turning_point` handles it.
     pub(super) fn order(self, spec: &mut Spec) {
         match self {
             ChangedSetting::MaxIterations(most) => {

@@ -1,4 +1,4 @@
-//! Where a run would have gone otherwise with other orders, and how.
+//! Finds where and how a run would have differed with other settings.
 
 use std::collections::BTreeMap;
 
@@ -18,35 +18,35 @@ use super::change::{ChangedSetting, SettingChange};
 use super::{ReplayedLog, many, of_whom, started_in};
 use crate::exit::Exit;
 
-/// The point from which something else comes.
+/// The first record at which the run would have differed.
 struct TurningPoint {
-    /// The record, from 1.
+    /// The number of the record, from 1.
     seq: u64,
     how: How,
-    /// The runs that would be under way there.
+    /// The runs that would be in progress there.
     starts: Vec<RunId>,
 }
 
 impl TurningPoint {
-    /// Of a run that the one around it would have come to in another way, or not at all.
+    /// Returns the point for a run that its parent would have started differently, or not at all.
     fn unborn(how: How) -> TurningPoint {
         TurningPoint { seq: 1, how, starts: Vec::new() }
     }
 }
 
-/// What would have come.
+/// The way in which a run would have differed.
 enum How {
     /// The run would have ended.
     Ended(Outcome),
-    /// It would not have ended.
+    /// The run would have continued.
     GoneOn,
-    /// A node of it would have ended.
+    /// A node of the run would have ended.
     NodeEnded(NodeId, Outcome),
-    /// Something else.
+    /// Anything else, in words.
     Otherwise(String),
     /// The run would not have been started.
     NotStarted,
-    /// The run around it would have gone otherwise before it came to this one.
+    /// The parent would have differed before it started this run.
     Unknown,
 }
 
@@ -73,18 +73,16 @@ impl How {
         let so = |outcome: &Outcome| format!("{} ({})", outcome.status.word(), outcome.reason.word());
         match self {
             How::Ended(outcome) => format!("it would have ended here: {}", so(outcome)),
-            How::GoneOn => "it would have gone on here".to_owned(),
+            How::GoneOn => "it would have continued here".to_owned(),
             How::NodeEnded(node, outcome) => format!("`{node}` would have ended here: {}", so(outcome)),
-            How::Otherwise(what) => format!("it would have gone otherwise here: {what}"),
+            How::Otherwise(what) => format!("it would have differed here: {what}"),
             How::NotStarted => "it would not have been started".to_owned(),
-            How::Unknown => {
-                "the run around it would have gone otherwise before, so nothing is known of it".to_owned()
-            }
+            How::Unknown => "unknown: the run that started it would have differed before that".to_owned(),
         }
     }
 }
 
-/// Says it of each run.
+/// Reports for each run where it would have differed.
 pub(super) fn tell(logs: &[ReplayedLog], changes: &[SettingChange], json: bool) -> Result<Exit, Report> {
     let mut lines = Vec::new();
     let mut unborn = BTreeMap::new();
@@ -106,7 +104,7 @@ pub(super) fn tell(logs: &[ReplayedLog], changes: &[SettingChange], json: bool) 
     print(&lines)
 }
 
-/// The runs that were started where something else would have come, and what that means for each.
+/// Returns the runs that were started after the turning point, and what it means for each.
 fn after(log: &ReplayedLog, turning: &TurningPoint) -> Vec<(RunId, How)> {
     let place = usize::try_from(turning.seq).ok().and_then(|seq| seq.checked_sub(1));
     let later = log.records.get(place.unwrap_or_default()..).unwrap_or_default();
@@ -139,7 +137,7 @@ fn object(log: &ReplayedLog, changes: &[&SettingChange], turning: Option<&Turnin
     envelope("run.what_if", words::now(), Some(&log.run), data)
 }
 
-/// The first point from which something else comes.
+/// Returns the first record at which the run would have differed.
 fn turning(log: &ReplayedLog, changes: &[&SettingChange]) -> Option<TurningPoint> {
     let timeout = changes.iter().rev().find_map(|change| match change.what {
         ChangedSetting::Timeout(ms) => Some(ms),
@@ -161,8 +159,8 @@ fn turning(log: &ReplayedLog, changes: &[&SettingChange]) -> Option<TurningPoint
     ordered.into_iter().chain(in_time).min_by_key(|turning| turning.seq)
 }
 
-/// Where all that differs is what a run that is started there may spend, and that was enough for
-/// it: goes on as if it had been ordered so.
+/// Ignores a difference that is only in the budget of a started run, if that run would have had enough:
+/// copies the new budget into the record. Returns whether it changed a record.
 fn budgets_suffice(records: &mut [Record], seq: u64, now: &RunState) -> bool {
     let place = usize::try_from(seq).ok().and_then(|seq| seq.checked_sub(1));
     let Some((place, record)) = place.and_then(|place| Some((place, records.get(place)?))) else {
@@ -186,7 +184,7 @@ fn budgets_suffice(records: &mut [Record], seq: u64, now: &RunState) -> bool {
     }
 }
 
-/// What a run that was started spent, as far as it is known.
+/// Returns what a started run spent, as far as the records say.
 fn spent_by(records: &[Record], effect: &EffectId) -> Spent {
     let spent = records.iter().rev().find_map(|record| match &record.event {
         Event::RunEnded { effect: of, end } if of == effect => Some(end.spent),
@@ -204,7 +202,7 @@ fn is_enough(budget: &Budget, spent: Spent) -> bool {
         && budget.cost_usd.is_none_or(|most| usage.cost_usd.unwrap_or(0.0) < most)
 }
 
-/// What other orders come to, where they first make a difference.
+/// Describes the first difference that other settings make.
 fn of_orders(log: &ReplayedLog, difference: Difference, now: &RunState) -> TurningPoint {
     let Difference { seq, what } = difference;
     let taken = usize::try_from(seq).unwrap_or(usize::MAX);
@@ -223,7 +221,7 @@ fn of_orders(log: &ReplayedLog, difference: Difference, now: &RunState) -> Turni
     TurningPoint { seq, how, starts: starts.collect() }
 }
 
-/// What would be under way and was not, in words; nothing where that is the same.
+/// Describes the work that would be in progress and was not. Returns `None` if it is the same.
 fn other_work(was: &RunState, now: &RunState) -> Option<String> {
     let lacks = |state: &RunState, id: &EffectId| state.bookkeeping.open.iter().all(|open| open.id != *id);
     let old =
@@ -233,7 +231,7 @@ fn other_work(was: &RunState, now: &RunState) -> Option<String> {
     Some(match (old, new) {
         (Some(old), Some(new)) => format!("{new} instead of {old}"),
         (Some(old), None) => format!("without {old}"),
-        (None, Some(new)) => format!("{new} besides"),
+        (None, Some(new)) => format!("{new} in addition"),
         (None, None) => {
             let differs = |planned: &&Planned| {
                 was.bookkeeping.open.iter().any(|open| open.id == planned.id && open.effect != planned.effect)
@@ -243,32 +241,32 @@ fn other_work(was: &RunState, now: &RunState) -> Option<String> {
     })
 }
 
-/// What is done for a node, and for which.
+/// Describes an effect: what it does, and for which node.
 fn work(id: &EffectId) -> String {
     let what = match id.verb {
         Verb::Prepare => "the preparation",
         Verb::Session => "a turn",
-        Verb::Kill => "the end",
-        Verb::Inspect => "the look at the folder",
+        Verb::Kill => "the kill",
+        Verb::Inspect => "the inspection of the folder",
         Verb::Checks => "the checks",
         Verb::Shell => "the command",
         Verb::Run => "the run",
         Verb::Claim => "the choice of a task",
-        Verb::Settle => "the word on a task",
+        Verb::Settle => "the result of a task",
         Verb::Worktree => "the worktree",
         Verb::Land => "the landing",
         Verb::Timeout => "the time limit",
         Verb::Retry => "the wait for another try",
-        Verb::Hold => "the hold by a pause",
+        Verb::Hold => "the pause",
         Verb::Answer => "the answer to a hook",
         Verb::Wait => "the wait",
-        Verb::Mark => "the tracker",
-        Verb::CleanUp => "the putting away",
+        Verb::Mark => "the change of the tracker",
+        Verb::CleanUp => "the cleanup",
     };
     format!("{what} of `{}`", id.node)
 }
 
-/// How a run is to end, once that is decided.
+/// Returns how the run will end, once that is decided.
 fn decided(state: &RunState) -> Option<&Outcome> {
     match &state.lifecycle {
         Lifecycle::Ending { outcome } | Lifecycle::Done { outcome } => Some(outcome),
@@ -286,15 +284,15 @@ fn ending(work: &SessionWork) -> Option<&Outcome> {
     }
 }
 
-/// A session that would be put away here, and was not.
+/// Returns the session that would have ended here and did not.
 fn node_ended(now: &RunState, was: Option<&RunState>) -> Option<How> {
     let went_on = |work: &SessionWork| was.and_then(|was| was.work(&work.node.id)).and_then(ending).is_none();
     let ended = now.works().into_iter().find(|work| ending(work).is_some() && went_on(work))?;
     Some(How::NodeEnded(ended.node.id.clone(), ending(ended)?.clone()))
 }
 
-/// Where another bound on the time of the whole run would have ended it, or would not have. The
-/// owner of a run looks at the clock, so the times of the records are compared with it.
+/// Finds where another timeout would have ended the run, or would not have. The owner of a run compares
+/// the clock with the deadline, so this function compares the times of the records.
 fn timed(run: &RunId, records: &[Record], ms: u64) -> Option<TurningPoint> {
     let mut log = (1..).zip(records);
     let (_, first) = log.next()?;

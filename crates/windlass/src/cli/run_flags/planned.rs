@@ -1,4 +1,4 @@
-//! What `--dry-run` shows: a plan in words, and as JSON.
+//! The output of `--dry-run`: the plan for people, or as JSON.
 
 use serde_json::{Value, json};
 use windlass_core::engine;
@@ -16,10 +16,10 @@ use windlass_runtime::rehearse::rehearse;
 use super::super::feed::words;
 use super::super::sanitize::{plain, plain_line, plain_short};
 
-/// How much of a text is shown on the way through a workflow.
+/// The longest text that is shown for one step of the rehearsal.
 const TEXT: usize = 100;
 
-/// The orders as they are kept, and those of the only session besides.
+/// Returns the stored spec, with the settings of the only session or the rehearsal.
 pub(super) fn object(plan: &Plan) -> Value {
     let mut data = serde_json::to_value(&plan.spec).unwrap_or_default();
     let Value::Object(map) = &mut data else { return data };
@@ -38,7 +38,7 @@ pub(super) fn object(plan: &Plan) -> Value {
     data
 }
 
-/// The plan in words.
+/// Returns the plan for people.
 pub(super) fn lines(plan: &Plan) -> Vec<String> {
     let spec = &plan.spec;
     let only = spec.only_session().map(|(_, session_settings)| session_settings);
@@ -79,7 +79,7 @@ fn bounds(session_settings: &SessionSettings) -> Vec<String> {
     lines.push(format!("iterations  {most}"));
     let done = |what: &str, text: &String| format!("done when   {what} {}", plain_line(text));
     lines.extend(rules.signal.iter().map(|text| done("the agent ends a turn with", text)));
-    lines.extend(rules.marker.iter().map(|text| done("the tracker says", text)));
+    lines.extend(rules.marker.iter().map(|text| done("the tracker contains", text)));
     lines.extend(rules.promise.iter().map(|text| done("the agent promises", text)));
     lines
 }
@@ -97,7 +97,7 @@ fn around(spec: &Spec) -> Vec<String> {
     lines
 }
 
-/// What the only session is told, and how.
+/// Describes the arguments, permissions and prompt of the only session.
 fn told(spec: &Spec, session_settings: &SessionSettings) -> Vec<String> {
     let mut lines = Vec::new();
     if !session_settings.driver.args.is_empty() {
@@ -121,7 +121,7 @@ fn told(spec: &Spec, session_settings: &SessionSettings) -> Vec<String> {
     lines
 }
 
-/// What the agent may use.
+/// Describes the tools that the agent may use.
 fn permissions(rules: &PermissionRules) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(only) = &rules.only {
@@ -140,7 +140,7 @@ fn permissions(rules: &PermissionRules) -> Vec<String> {
     lines
 }
 
-/// What the first turn is asked, as the engine would ask it now.
+/// Returns the prompt of the first turn, as the engine would send it.
 fn prompt(spec: &Spec) -> String {
     let (state, _) = engine::start(RunId::new("plan"), spec.clone(), Moment(0));
     state.works().first().map(|work: &&SessionWork| work.node.prompt().to_owned()).unwrap_or_default()
@@ -152,7 +152,7 @@ fn text(title: &str, text: &str) -> Vec<String> {
     lines
 }
 
-/// The nodes in the order of the workflow, with who works in each.
+/// Lists the nodes in the order of the workflow, with the agent of each.
 fn nodes(spec: &Spec, body: &[Node], depth: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for node in body {
@@ -170,7 +170,7 @@ fn nodes(spec: &Spec, body: &[Node], depth: usize) -> Vec<String> {
     lines
 }
 
-/// The way through the workflow, with stubs for everything that it would start.
+/// Describes the path through the workflow, with stubs for everything that it would start.
 fn walk(plan: &Plan) -> Vec<String> {
     let Rehearsal { acts, outcome, turns } = rehearse(&plan.spec);
     let mut lines = vec!["with stubs".to_owned()];
@@ -181,11 +181,11 @@ fn walk(plan: &Plan) -> Vec<String> {
         FinalStatus::Completed => outcome.status.word().to_owned(),
         _ => words::outcome(&outcome),
     };
-    lines.push(format!("with stubs it ends: {ends} after {turns}; {}", plain_line(&plan.worst)));
+    lines.push(format!("the run with stubs ends: {ends} after {turns}; {}", plain_line(&plan.worst)));
     lines
 }
 
-/// One act; whose it is is said where the line above it is of another node.
+/// Formats one step. It names the node if the line above is about another node.
 fn act(act: &RehearsedEffect, before: Option<&RehearsedEffect>) -> String {
     let (node, text) = (plain_line(act.node.as_str()), plain_short(&act.text, TEXT));
     let (deeper, line) = match act.what {

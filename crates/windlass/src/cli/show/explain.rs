@@ -1,4 +1,4 @@
-//! `windlass show --explain`: why a node ran or did not, in words.
+//! `windlass show --explain`: explains why a node ran or did not.
 
 use serde_json::{Value, json};
 use windlass_core::engine::explain::{
@@ -17,22 +17,22 @@ use super::super::sanitize::{plain_line, plain_short};
 use super::super::terminal::Terminal;
 use super::{RunDetails, ShownTurn, facts, nodes};
 
-/// How much of a condition or of what went wrong is shown.
+/// The longest condition or error that is shown.
 const TEXT: usize = 300;
 
-/// How many of the times of a node are listed.
+/// The most starts of a node that are listed.
 const TIMES: usize = 20;
 
-/// A node that is explained: as a whole, or one of its times.
+/// A node to explain: as a whole, or one of its starts.
 struct ExplainedNode<'a> {
     explained: &'a Explanation,
-    /// The times in which it began.
+    /// The rounds and tries in which it started.
     began: Vec<NodeId>,
     is_one_time: bool,
     turns: Vec<&'a ShownTurn>,
 }
 
-/// What is known of a node and why.
+/// Explains a node, or one of its starts such as `fix@2`.
 pub(super) fn lines(
     screen: Terminal,
     story: &RunDetails,
@@ -62,14 +62,14 @@ pub(super) fn lines(
     })
 }
 
-/// A round or try in which the node never was.
+/// Reports that the node never ran in this round or try.
 fn never(state: &RunState, time: &NodeId, node: &NodeId, began: &[NodeId]) -> Report {
     let run = &state.run;
     let names: Vec<String> = began.iter().take(TIMES).map(|name| plain_line(name.as_str())).collect();
     let more = if began.len() > TIMES { ", ..." } else { "" };
     let report = Report::usage(format!("run {run} has no `{time}`"));
     report.hint(match began {
-        [] => format!("`{node}` never ran: `windlass show {run} --explain {node}` says why"),
+        [] => format!("`{node}` never ran: `windlass show {run} --explain {node}` explains why"),
         _ => format!("`{node}` ran as: {}{more}", names.join(", ")),
     })
 }
@@ -77,7 +77,7 @@ fn never(state: &RunState, time: &NodeId, node: &NodeId, began: &[NodeId]) -> Re
 fn unknown(state: &RunState, node: &str) -> Report {
     let mut ids: Vec<String> = ids_in(&state.spec.body).iter().map(|id| plain_line(id.as_str())).collect();
     ids.sort();
-    let there = format!("there are: {}", ids.join(", "));
+    let there = format!("its nodes are: {}", ids.join(", "));
     let hint = match nearest(state, node) {
         Some(near) => format!("did you mean `{near}`? {there}"),
         None => there,
@@ -132,46 +132,51 @@ fn why(state: &RunState, told: &ExplainedNode<'_>) -> String {
     let explained = told.explained;
     match &explained.why {
         ExplainedCause::Reached(NodeCause::First) => match explained.around.last() {
-            Some(around) => format!("it began because it is the first in `{}`", around.node),
-            None => "it began because it is the first of the workflow".to_owned(),
+            Some(around) => format!("ran because it is the first node in `{}`", around.node),
+            None => "ran because it is the first node of the workflow".to_owned(),
         },
         ExplainedCause::Reached(NodeCause::After { node, status }) => {
-            format!("it began because `{node}` before it was over: {}", plain_line(status))
+            let ended = match status.as_str() {
+                "skipped" => "was skipped".to_owned(),
+                "over" => "ended".to_owned(),
+                status => plain_line(status),
+            };
+            format!("ran because `{node}` {ended}")
         }
         ExplainedCause::Reached(NodeCause::Retried { what, attempt }) => {
-            format!("it was tried again (try {attempt}) because of: {}", plain_short(what, TEXT))
+            format!("ran again (try {attempt}) because of: {}", plain_short(what, TEXT))
         }
         ExplainedCause::Reached(NodeCause::WhenFalse { condition })
             if !told.is_one_time && !told.began.is_empty() =>
         {
             let condition = plain_short(condition, TEXT);
             format!(
-                "{}, and was left out the last time because its `when` did not hold: {condition}",
+                "{}, but was skipped the last time because its `when` was false: {condition}",
                 ran(&told.began)
             )
         }
         ExplainedCause::Reached(NodeCause::WhenFalse { condition }) => {
-            format!("it was left out because its `when` did not hold: {}", plain_short(condition, TEXT))
+            format!("skipped because its `when` was false: {}", plain_short(condition, TEXT))
         }
         ExplainedCause::NotReached(Unreached { block, because: why }) => match block {
             Some(block) => {
-                format!("it was not reached because `{block}` around it was not: {}", because(state, why))
+                format!("not reached, because `{block}` around it was not: {}", because(state, why))
             }
-            None => format!("it was not reached: {}", because(state, why)),
+            None => format!("not reached: {}", because(state, why)),
         },
     }
 }
 
-/// How often it ran, and when last.
+/// Says how often the node ran, and its last start.
 fn ran(began: &[NodeId]) -> String {
     let last = began.last().map(|name| plain_line(name.as_str())).unwrap_or_default();
     match began {
-        [_] => format!("it ran once, as `{last}`"),
-        _ => format!("it ran {} times, last as `{last}`", began.len()),
+        [_] => format!("ran once, as `{last}`"),
+        _ => format!("ran {} times, last as `{last}`", began.len()),
     }
 }
 
-/// Whether an `if` has nodes for where its condition does not hold.
+/// Returns whether an `if` node has an `else`.
 fn has_else(state: &RunState, node: &NodeId) -> bool {
     let step = find(&state.spec.body, node);
     step.is_some_and(
@@ -181,30 +186,31 @@ fn has_else(state: &RunState, node: &NodeId) -> bool {
 
 fn because(state: &RunState, because: &UnreachedCause) -> String {
     match because {
-        UnreachedCause::Later { node } => format!("`{node}` comes before and is under way"),
+        UnreachedCause::Later { node } => format!("`{node}` comes first and is in progress"),
         UnreachedCause::Failed { node, outcome } => {
-            format!("`{node}` before it ended otherwise than well: {}", words::outcome(outcome))
+            format!("the previous node, `{node}`, {}", words::outcome(outcome))
         }
         UnreachedCause::OtherWay { node, condition, held: false } if !has_else(state, node) => {
-            format!("the condition of `{node}` did not hold: {}", plain_short(condition, TEXT))
+            format!("the condition of `{node}` was false: {}", plain_short(condition, TEXT))
         }
         UnreachedCause::OtherWay { node, condition, held } => {
-            let (held, way) = if *held { ("held", "then") } else { ("did not hold", "else") };
-            format!("`{node}` took `{way}`, since its condition {held}: {}", plain_short(condition, TEXT))
+            let (held, way) = if *held { ("true", "then") } else { ("false", "else") };
+            let condition = plain_short(condition, TEXT);
+            format!("`{node}` took `{way}`, because its condition was {held}: {condition}")
         }
         UnreachedCause::LeftOut { node, condition } => {
-            format!("`{node}` was left out, since its `when` did not hold: {}", plain_short(condition, TEXT))
+            format!("`{node}` was skipped, because its `when` was false: {}", plain_short(condition, TEXT))
         }
         UnreachedCause::NoRoom { node, branch } => {
             let branch = plain_line(branch);
-            format!("the branch `{branch}` of `{node}` waits until another one is over")
+            format!("the branch `{branch}` of `{node}` waits until another branch ends")
         }
-        UnreachedCause::NoRound { node } => format!("`{node}` has chosen no task yet"),
+        UnreachedCause::NoRound { node } => format!("`{node}` has not chosen a task yet"),
         UnreachedCause::Over { node, outcome } => {
-            format!("`{node}` was over before: {}", words::outcome(outcome))
+            format!("`{node}` ended first: {}", words::outcome(outcome))
         }
-        UnreachedCause::Ended { outcome } => format!("the run ended before: {}", words::outcome(outcome)),
-        UnreachedCause::Paused => "the run is paused, and it begins when that goes on".to_owned(),
+        UnreachedCause::Ended { outcome } => format!("the run ended first: {}", words::outcome(outcome)),
+        UnreachedCause::Paused => "the run is paused; the node starts when the run continues".to_owned(),
         UnreachedCause::NotYet => "its turn has not come yet".to_owned(),
     }
 }
@@ -213,10 +219,10 @@ fn around_it(around: &EnclosingBlock, is_one_time: bool) -> String {
     let node = &around.node;
     let how = match (&around.outcome, around.far) {
         (_, NodeProgress::NotReached) => "it was not reached".to_owned(),
-        (_, NodeProgress::Held) => "a pause holds it back".to_owned(),
-        (_, NodeProgress::Skipped) => "it was left out".to_owned(),
-        (_, NodeProgress::Running | NodeProgress::Waiting) => "it is under way".to_owned(),
-        (Some(outcome), _) => format!("it ended {}", words::outcome(outcome)),
+        (_, NodeProgress::Held) => "it starts when the run continues".to_owned(),
+        (_, NodeProgress::Skipped) => "it was skipped".to_owned(),
+        (_, NodeProgress::Running | NodeProgress::Waiting) => "it is in progress".to_owned(),
+        (Some(outcome), _) => format!("it ended: {}", words::outcome(outcome)),
         (None, far) => format!("it is {}", far.word()),
     };
     match &around.block {
@@ -225,16 +231,16 @@ fn around_it(around: &EnclosingBlock, is_one_time: bool) -> String {
             let condition = plain_short(condition, TEXT);
             match held {
                 Some(held) => {
-                    let word = if *held { "held" } else { "did not hold" };
-                    format!("in `{way}` of `{node}`, whose condition {word}: {condition}")
+                    let word = if *held { "true" } else { "false" };
+                    format!("in `{way}` of `{node}`, whose condition was {word}: {condition}")
                 }
-                None => format!("in `{way}` of `{node}`, whose condition was not looked at: {condition}"),
+                None => format!("in `{way}` of `{node}`, whose condition was not evaluated: {condition}"),
             }
         }
         BlockProgress::Loop { rounds, round, max } => {
             let most = if *max == 0 { String::new() } else { format!(" of at most {max}") };
             format!(
-                "in the loop `{node}`{}, which began {}{most}; {how}",
+                "in the loop `{node}`{}, which started {}{most}; {how}",
                 within(*round, is_one_time),
                 counted(*rounds)
             )
@@ -249,28 +255,28 @@ fn around_it(around: &EnclosingBlock, is_one_time: bool) -> String {
         }
         BlockProgress::Parallel { branch, join } => {
             let when = match join {
-                Join::All => "all of them are",
-                Join::Any => "one of them is",
-                Join::FirstSuccess => "one of them succeeded",
+                Join::All => "all branches end",
+                Join::Any => "one branch ends",
+                Join::FirstSuccess => "one branch succeeds",
             };
-            format!("in the branch `{}` of `{node}`, which is over when {when}; {how}", plain_line(branch))
+            format!("in the branch `{}` of `{node}`, which ends when {when}; {how}", plain_line(branch))
         }
     }
 }
 
 fn within(round: Option<u32>, is_one_time: bool) -> String {
     let last = if is_one_time { "" } else { "last " };
-    round.map(|round| format!(", {last}in round {round}")).unwrap_or_default()
+    round.map(|round| format!(", {last}in iteration {round}")).unwrap_or_default()
 }
 
 fn counted(rounds: u32) -> String {
-    words::count(u64::from(rounds), "round")
+    words::count(u64::from(rounds), "iteration")
 }
 
-/// How it went, the last time and in all.
+/// Describes how the node ended last, and its total time and cost.
 fn ended(screen: Terminal, seen: &NodeHistory) -> Option<String> {
     let outcome = seen.outcome.as_ref().or(seen.earlier.as_ref())?;
-    let mut facts = vec![format!("it ended {}", words::outcome(outcome)), words::span(seen.took_ms)];
+    let mut facts = vec![format!("ended: {}", words::outcome(outcome)), words::span(seen.took_ms)];
     if seen.times > 1 {
         facts.push(format!("{} times", seen.times));
     }

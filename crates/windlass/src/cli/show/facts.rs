@@ -1,4 +1,4 @@
-//! What is known of a run as a whole.
+//! Describes a run as a whole, for people or as JSON.
 
 use serde_json::{Value, json};
 use windlass_core::launch::files;
@@ -14,10 +14,10 @@ use super::super::sanitize::{plain, plain_line, plain_short, shorten};
 use super::super::terminal::{Terminal, TextTone};
 use super::{RunDetails, ShownTurn, nodes};
 
-/// The longest line of an agent's words that is shown.
+/// The longest line of an agent's last message that is shown.
 const LINE: usize = 400;
 
-/// All of it, for programs.
+/// Returns the run as JSON.
 pub(super) fn object(story: &RunDetails) -> String {
     let RunDetails { view, turns, children } = story;
     let (state, spec) = (&view.state, &view.state.spec);
@@ -58,7 +58,7 @@ pub(super) fn object(story: &RunDetails) -> String {
     envelope("run", words::now(), Some(&view.run), data)
 }
 
-/// A turn's process, for programs.
+/// Returns a turn as JSON.
 pub(super) fn session(view: &RunView, turn: &ShownTurn, is_many: bool) -> Value {
     let stdout = view.dir.join(turn.effect.to_string()).join(files::STDOUT);
     let mut data = json!({"session": turn.session, "iteration": turn.effect.iteration,
@@ -69,12 +69,12 @@ pub(super) fn session(view: &RunView, turn: &ShownTurn, is_many: bool) -> Value 
     data
 }
 
-/// The loop of turns of a run that is nothing else.
+/// Returns the loop rules of a run that is one looping session.
 fn rules(state: &RunState) -> Option<&LoopRules> {
     state.spec.only_session().and_then(|(_, session_settings)| session_settings.rules.as_ref())
 }
 
-/// Where that loop keeps its tracker; one that was given no place has the engine's.
+/// Returns the path of the loop's tracker. Without a path of its own it uses the engine's.
 fn tracker(state: &RunState) -> Option<String> {
     let path = rules(state)?.tracker_path.as_deref()?;
     Some(match path {
@@ -128,7 +128,7 @@ pub(super) fn lines(screen: Terminal, handle: &Handle, story: &RunDetails) -> Ve
     lines
 }
 
-/// How it stands and why.
+/// Describes the status of the run and its reason.
 fn status(view: &RunView) -> String {
     let state = &view.state;
     let standing = state.progress();
@@ -155,7 +155,7 @@ fn status(view: &RunView) -> String {
             view.status.word().to_owned()
         }
     };
-    if state.bookkeeping.paused { format!("{text}; paused: nothing new begins") } else { text }
+    if state.bookkeeping.paused { format!("{text}; paused: no new nodes start") } else { text }
 }
 
 fn children(story: &RunDetails) -> Vec<String> {
@@ -171,7 +171,7 @@ fn children(story: &RunDetails) -> Vec<String> {
     lines
 }
 
-/// Sessions and their transcripts.
+/// Lists the sessions and their transcripts.
 pub(super) fn sessions(title: &str, view: &RunView, turns: &[&ShownTurn], is_many: bool) -> Vec<String> {
     if turns.is_empty() {
         return Vec::new();
@@ -211,7 +211,7 @@ fn last_words(state: &RunState) -> Vec<String> {
     lines
 }
 
-/// What a person can or must do next.
+/// Lists the commands that a person can or must use next.
 fn what_now(screen: Terminal, handle: &Handle, view: &RunView) -> Vec<String> {
     let (state, run) = (&view.state, &view.run);
     if state.is_done() {
@@ -227,15 +227,15 @@ fn what_now(screen: Terminal, handle: &Handle, view: &RunView) -> Vec<String> {
     state.root.actives(&mut actives);
     for active in actives {
         if let Activity::Listen(ListenState { name }) = &active.activity {
-            lines.push(format!("  tell it: windlass send {run} --event {}", plain_line(name)));
+            lines.push(format!("  send the event: windlass send {run} --event {}", plain_line(name)));
         }
     }
     if view.status.is_crashed() && view.absence(FolderCheck::Close).is_some() {
-        lines.push(format!("  put the folder back, then continue it: windlass resume {run}"));
+        lines.push(format!("  put the folder back, then continue the run: windlass resume {run}"));
     } else if view.status.is_crashed() {
-        lines.push(format!("  go on with it: windlass resume {run}"));
+        lines.push(format!("  continue the run: windlass resume {run}"));
     } else if state.bookkeeping.paused {
-        lines.push(format!("  let it go on: windlass resume {run}"));
+        lines.push(format!("  continue the run: windlass resume {run}"));
     }
     lines
 }

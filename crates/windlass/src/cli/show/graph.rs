@@ -1,4 +1,4 @@
-//! `windlass show --graph`: the workflow of a run as a picture, with how far each node is.
+//! `windlass show --graph`: draws the workflow of a run with the progress of each node.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::super::draw::{DrawFormat, picture};
 use super::super::feed::{envelope, words};
 use super::nodes::{NodeRow, rows};
 
-/// The picture.
+/// Draws the workflow of a run.
 pub(super) fn lines(view: &RunView, format: DrawFormat, json: bool) -> Vec<String> {
     let picture = picture(format, &workflow(&view.state), &states(&view.state));
     if json {
@@ -23,7 +23,7 @@ pub(super) fn lines(view: &RunView, format: DrawFormat, json: bool) -> Vec<Strin
     picture.lines().map(str::to_owned).collect()
 }
 
-/// The workflow as the run carries it out.
+/// Returns the workflow that the run uses.
 fn workflow(state: &RunState) -> Workflow {
     let spec = &state.spec;
     Workflow {

@@ -1,4 +1,4 @@
-//! The nodes of a run in the order of its workflow: how far each is, and what it took.
+//! Lists the nodes of a run in the order of its workflow, with the progress, time and cost of each.
 
 use serde_json::{Value, json};
 use windlass_core::engine::explain::{NodeProgress, far};
@@ -11,20 +11,20 @@ use super::super::feed::{rfc3339, words};
 use super::super::sanitize::{columns, padded, plain_line};
 use super::super::terminal::{Terminal, TextTone};
 
-/// A node, and what is known of it.
+/// A node with its progress, time and cost.
 pub(super) struct NodeRow<'a> {
     pub(super) node: &'a Node,
-    /// How many blocks are around it.
+    /// The number of blocks around the node.
     depth: usize,
     pub(super) far: NodeProgress,
-    /// How often it began.
+    /// The number of its starts.
     times: u32,
-    /// In milliseconds, all times together; until now while it is under way.
+    /// The milliseconds of all starts together; a running node counts until now.
     pub(super) took_ms: Option<u64>,
     pub(super) spent: Spent,
 }
 
-/// All of them.
+/// Returns all nodes of a run.
 pub(super) fn rows(state: &RunState, now: Moment) -> Vec<NodeRow<'_>> {
     let mut rows = Vec::new();
     add(state, now, &state.spec.body, 0, &mut rows);
@@ -56,18 +56,18 @@ fn row<'a>(state: &RunState, now: Moment, step: &'a Node, depth: usize) -> NodeR
     NodeRow { node: step, depth, far: far(state, &step.id), times, took_ms, spent }
 }
 
-/// Turns in it that a pause holds back: they are counted when they are planned, and have not begun.
+/// Counts the turns that a pause defers: the engine has counted them already, but they have not started.
 fn held_turns(state: &RunState, active: &ActiveNode) -> u32 {
     let mut within = vec![active];
     active.activity.lanes().into_iter().for_each(|lane| lane.actives(&mut within));
-    // Another try of a turn is no other turn.
+    // A retry is the same turn.
     let is_first = |id: &&EffectId| id.verb == Verb::Session && id.attempt == 1;
     let is_within = |id: &&EffectId| within.iter().any(|active| active.instance == id.node);
     let held = state.bookkeeping.deferred.iter().filter(is_first).filter(is_within).count();
     u32::try_from(held).unwrap_or(u32::MAX)
 }
 
-/// The nodes as a table.
+/// Returns the nodes as a table.
 pub(super) fn table(screen: Terminal, state: &RunState, now: Moment) -> Vec<String> {
     let rows = rows(state, now);
     let cells: Vec<[String; 6]> = rows.iter().map(cells).collect();
@@ -99,7 +99,7 @@ fn cells(row: &NodeRow<'_>) -> [String; 6] {
     ]
 }
 
-/// The word in the colour of what it means.
+/// Paints a text in the colour of the node's progress.
 pub(super) fn painted(screen: Terminal, far: NodeProgress, text: &str) -> String {
     let tone = match far {
         NodeProgress::NotReached | NodeProgress::Skipped => TextTone::Faint,
@@ -114,7 +114,7 @@ pub(super) fn painted(screen: Terminal, far: NodeProgress, text: &str) -> String
     screen.paint(tone, text)
 }
 
-/// The nodes for programs.
+/// Returns the nodes as JSON.
 pub(super) fn objects(state: &RunState, now: Moment) -> Vec<Value> {
     let object = |row: &NodeRow<'_>| {
         let seen = state.bookkeeping.nodes.get(&row.node.id);

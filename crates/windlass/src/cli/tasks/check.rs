@@ -1,4 +1,4 @@
-//! What is wrong with the file, and how its tasks hang together.
+//! `windlass tasks check` and `graph`: reports the errors in the file, and draws the dependencies.
 
 use serde_json::json;
 use windlass_runtime::catalog::Diagnostic;
@@ -11,7 +11,7 @@ use crate::cli::report::Report;
 use crate::cli::sanitize::{plain, plain_line};
 use crate::exit::Exit;
 
-/// `windlass tasks check`.
+/// Runs `windlass tasks check`.
 pub(super) fn check(invocation: &Invocation, of: &Of) -> Result<Exit, Report> {
     let place = place(invocation, of)?;
     let reading = inspect(&place).map_err(report)?;
@@ -35,7 +35,7 @@ pub(super) fn check(invocation: &Invocation, of: &Of) -> Result<Exit, Report> {
     Ok(if is_fine { Exit::Completed } else { Exit::Configuration })
 }
 
-/// `windlass tasks graph`.
+/// Runs `windlass tasks graph`.
 pub(super) fn graph(invocation: &Invocation, of: &Of, format: TaskFormat) -> Result<Exit, Report> {
     let loaded = loaded(invocation, of)?;
     let tasks = &loaded.document.tasks().tasks;

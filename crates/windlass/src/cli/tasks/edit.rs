@@ -1,4 +1,4 @@
-//! What changes the file, or makes a new one.
+//! The `windlass tasks` commands that create or change the file.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ use crate::cli::report::{Report, note};
 use crate::cli::sanitize::plain_line;
 use crate::exit::Exit;
 
-/// `windlass tasks init`.
+/// Runs `windlass tasks init`.
 pub(super) fn init(invocation: &Invocation, of: &Of) -> Result<Exit, Report> {
     let place = place(invocation, of)?;
     begin(&place, &starter(words::now(), "manual"), of.json)
@@ -36,7 +36,7 @@ fn begin(place: &TaskFilePath, tasks: &Tasks, is_json: bool) -> Result<Exit, Rep
     print(&[line])
 }
 
-/// What is to be added, if it is something.
+/// Returns the task to add, or an error if its name is empty.
 pub(super) fn new_task(
     name: String,
     description: Option<String>,
@@ -44,23 +44,23 @@ pub(super) fn new_task(
     dependencies: Vec<TaskId>,
 ) -> Result<NewTask, Report> {
     if name.trim().is_empty() {
-        return Err(Report::usage("a task needs a name").hint("say in a few words what is to be done"));
+        return Err(Report::usage("a task needs a name").hint("say in a few words what to do"));
     }
     Ok(NewTask { name: name.trim().to_owned(), description, priority, dependencies })
 }
 
-/// `windlass tasks add`.
+/// Runs `windlass tasks add`.
 pub(super) fn add(invocation: &Invocation, of: &Of, new: NewTask) -> Result<Exit, Report> {
     let loaded = loaded(invocation, of)?;
     let changed = change(&loaded, &TaskChange::Add(new), words::now()).map_err(report)?;
     told(&changed, of, "task.added", |task| format!("{}  {}", task.id, plain_line(&task.name)))
 }
 
-/// `windlass tasks set`.
+/// Runs `windlass tasks set`.
 pub(super) fn set(invocation: &Invocation, of: &Of, id: TaskId, to: TaskStatus) -> Result<Exit, Report> {
     let loaded = loaded(invocation, of)?;
     let (state, place) = (&invocation.home.state, &loaded.place);
-    // A run that works on the file believes it from here on.
+    // From here on, a run that works on the file trusts this status.
     let known = vouch_for(state, place, &id, to).map_err(report)?;
     let change = change(&loaded, &TaskChange::Status { id: id.clone(), from: None, to }, words::now());
     let changed = change.map_err(|error| {
@@ -70,7 +70,7 @@ pub(super) fn set(invocation: &Invocation, of: &Of, id: TaskId, to: TaskStatus) 
     let before = changed.before.filter(|before| *before != to);
     told(&changed, of, "task.set", |task| match before {
         Some(before) => format!("{}  {} (was {})", plain_line(task.id.as_str()), to.word(), before.word()),
-        None => format!("{}  {} already", plain_line(task.id.as_str()), to.word()),
+        None => format!("{}  already {}", plain_line(task.id.as_str()), to.word()),
     })
 }
 
@@ -81,7 +81,7 @@ fn told(
     line: impl Fn(&windlass_core::tasks::Task) -> String,
 ) -> Result<Exit, Report> {
     if changed.picked_up {
-        note("somebody else changed the file meanwhile; their change is kept");
+        note("somebody else changed the file meanwhile; Windlass kept that change");
     }
     let tasks = changed.ids.iter().filter_map(|id| changed.document.tasks().get(id));
     let lines: Vec<String> = match of.json {
@@ -96,7 +96,7 @@ fn told(
     print(&lines)
 }
 
-/// `windlass tasks migrate`.
+/// Runs `windlass tasks migrate`.
 pub(super) fn migrate(
     invocation: &Invocation,
     from: &Path,

@@ -1,7 +1,7 @@
-//! `windlass tasks`: the list of things to do, in `tasks.json`.
+//! `windlass tasks`: manages the list of tasks in `tasks.json`.
 //!
-//! One file for looking ([`show`]), one for changing ([`edit`]), one for what is wrong and how it
-//! hangs together ([`check`]). Running the tasks is the workflow `tasks`, which [`run`] begins.
+//! [`show`] lists the tasks, [`edit`] changes them, [`check`] finds errors and draws the dependencies, and
+//! [`run`] starts the workflow `tasks`, which does them.
 
 mod check;
 mod edit;
@@ -25,13 +25,15 @@ Examples:
   windlass tasks add \"Write the parser\" --priority 1
   windlass tasks add \"Write the printer\" --after 1
   windlass tasks list
-  windlass tasks next                            which one, and why
+  windlass tasks next                            show which task is next, and why
   windlass tasks set 1 done
   windlass tasks run --jobs 3                    let agents do them, three at once
-  windlass tasks check                           cycles, unknown ids, what cannot be read
+  windlass tasks check                           find cycles, unknown ids and other errors
   windlass tasks graph | tee tasks.mmd";
 
-/// Keep a list of tasks with an order: add, list, choose, run, check and draw them
+/// Manage a list of tasks and let agents do them
+///
+/// The tasks are in tasks.json. A task can depend on other tasks and have a priority.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -40,7 +42,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Who may do it: that a task is done is not for the agent to say that did it.
+    /// Returns who may use the command. The agent that did a task may not declare it done.
     pub(crate) fn audience(&self) -> Audience {
         match &self.what {
             TasksCommand::Set { status: TaskStatus::Passing, .. } => {
@@ -61,7 +63,7 @@ impl Args {
         }
     }
 
-    /// What may be any text.
+    /// Returns the argument that may be any text.
     pub(crate) fn text(&self) -> Option<&str> {
         match &self.what {
             TasksCommand::Add { name, .. } => Some(name),
@@ -73,7 +75,7 @@ impl Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum TasksCommand {
-    /// Begin a new tasks.json; one that is there is left as it is
+    /// Create a tasks.json; never overwrites an existing one
     #[command(
         after_help = "Examples:\n  windlass tasks init\n  windlass tasks init --file research/tasks.json"
     )]
@@ -81,7 +83,7 @@ enum TasksCommand {
         #[command(flatten)]
         of: Of,
     },
-    /// The tasks, how far each is, and what it waits for
+    /// List the tasks, their status and what each waits for
     #[command(after_help = "Examples:\n  windlass tasks list\n  windlass tasks list --json | jq -r .data.id")]
     List {
         #[command(flatten)]
@@ -91,58 +93,60 @@ enum TasksCommand {
     #[command(after_help = "Examples:\n  windlass tasks add \"Write the parser\"\n  \
         windlass tasks add \"Write the printer\" --after 1 --after 2 --priority 3")]
     Add {
-        /// What is to be done, in a few words
+        /// Name of the task: what to do, in a few words
         #[arg(value_name = "NAME", allow_hyphen_values = true)]
         name: String,
 
-        /// What is to be done, at length
+        /// Description of the task, for the agent [default: none]
         #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
         description: Option<String>,
 
-        /// When it is its turn: lower comes first, none at all last
+        /// Priority: lower numbers come first [default: none, which comes last]
         #[arg(long, value_name = "N", allow_negative_numbers = true)]
         priority: Option<Priority>,
 
-        /// The task that must be done before (may be repeated)
+        /// Task that must be done first (may be repeated) [default: none]
         #[arg(long, value_name = "ID")]
         after: Vec<TaskId>,
 
         #[command(flatten)]
         of: Of,
     },
-    /// The task that would be chosen now, and why; or why none can be
+    /// Show the task that is next, and why; or why there is none
     #[command(
-        after_help = "Examples:\n  windlass tasks next\n  windlass tasks next --json\n\nA deadlock ends with 8."
+        after_help = "Examples:\n  windlass tasks next\n  windlass tasks next --json\n\nThe exit code is 8 if no task can start because of a deadlock."
     )]
     Next {
         #[command(flatten)]
         of: Of,
     },
-    /// Say how far a task is: pending, in_progress, passing, failing or skipped
+    /// Set the status of a task: pending, in_progress, passing, failing or skipped
     #[command(
-        after_help = "Examples:\n  windlass tasks set 3 passing\n  windlass tasks set '#3' done       the same\n  \
-        windlass tasks set 4 skip          nobody waits for it any more"
+        after_help = "Examples:\n  windlass tasks set 3 passing\n  windlass tasks set '#3' done       does the same\n  \
+        windlass tasks set 4 skip          other tasks no longer wait for it"
     )]
     Set {
-        /// The task
+        /// Id of the task
         #[arg(value_name = "ID")]
         id: TaskId,
 
-        /// How far it is
+        /// New status; `done` means passing, `skip` means skipped
         #[arg(value_name = "STATUS", value_parser = status)]
         status: TaskStatus,
 
         #[command(flatten)]
         of: Of,
     },
-    /// Let agents do the tasks, each as soon as what it waits for is done
+    /// Let agents do the tasks, each as soon as its dependencies are done
     ///
-    /// Runs the workflow `tasks`: the project's or the user's own, else the built-in one.
+    /// Runs the workflow `tasks`: the project's, else yours, else the built-in one.
+    ///
+    /// The defaults below are the built-in settings; `windlass config show` shows yours.
     #[command(after_help = "Examples:\n  windlass tasks run --check \"cargo test\"\n  \
         windlass tasks run --jobs 3 --detach\n  \
         windlass tasks run \"keep the public API as it is\" --file plan.json")]
     Run(Box<run::Args>),
-    /// Everything that is wrong with the file
+    /// Check the file and report all errors
     #[command(
         after_help = "Examples:\n  windlass tasks check\n  windlass tasks check --file plan.json --json"
     )]
@@ -150,44 +154,44 @@ enum TasksCommand {
         #[command(flatten)]
         of: Of,
     },
-    /// Draw which task waits for which
+    /// Draw the tasks and their dependencies
     #[command(
         after_help = "Examples:\n  windlass tasks graph\n  windlass tasks graph --format dot | dot -Tsvg -o tasks.svg"
     )]
     Graph {
-        /// The language it is drawn in
+        /// Language of the drawing
         #[arg(long, value_name = "FORMAT", default_value = "mermaid")]
         format: TaskFormat,
 
         #[command(flatten)]
         of: Of,
     },
-    /// Make a tasks.json out of a feature-list.json
+    /// Convert a feature-list.json to a tasks.json
     #[command(after_help = "Examples:\n  windlass tasks migrate research/feature-list.json\n  \
         windlass tasks migrate features.json --out tasks.json")]
     Migrate {
-        /// The list of features
+        /// File to convert; it is not changed
         #[arg(value_name = "FILE")]
         from: PathBuf,
 
-        /// Where the tasks go; without it, tasks.json beside FILE
+        /// File to write [default: tasks.json beside FILE]
         #[arg(long, value_name = "PATH")]
         out: Option<PathBuf>,
 
-        /// Print JSON, one object a line
+        /// Print JSON, one object per line
         #[arg(long)]
         json: bool,
     },
 }
 
-/// Which file, and how it is shown.
+/// The flags that most subcommands share.
 #[derive(Debug, clap::Args)]
 struct Of {
-    /// The file; without it, tasks.json or research/tasks.json of this folder or of one above it
+    /// Task file [default: tasks.json or research/tasks.json, in this folder or a folder above it]
     #[arg(long, value_name = "PATH")]
     file: Option<PathBuf>,
 
-    /// Print JSON, one object a line
+    /// Print JSON, one object per line
     #[arg(long)]
     json: bool,
 }
@@ -198,7 +202,7 @@ enum TaskFormat {
     Dot,
 }
 
-/// Does it.
+/// Runs `windlass tasks`.
 pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
     let invocation = Invocation::look()?;
     match args.what {
@@ -225,7 +229,7 @@ fn place(invocation: &Invocation, of: &Of) -> Result<TaskFilePath, Report> {
     locate(&invocation.cwd, of.file.as_deref()).map_err(report)
 }
 
-/// The tasks; what is odd about how they are written is said.
+/// Loads the tasks and prints the warnings about the file.
 fn loaded(invocation: &Invocation, of: &Of) -> Result<LoadedTasks, Report> {
     let loaded = load(&place(invocation, of)?).map_err(report)?;
     tell(&loaded.warnings);

@@ -1,4 +1,4 @@
-//! `windlass tasks run`: the workflow `tasks` on a file of tasks.
+//! `windlass tasks run`: runs the workflow `tasks` on a task file.
 
 use std::path::PathBuf;
 
@@ -7,28 +7,28 @@ use windlass_runtime::tasks::{TaskFilePath, load, locate};
 use super::{report, tell};
 use crate::cli::invocation::Invocation;
 use crate::cli::report::{Report, note};
-use crate::cli::run_flags::{RunFlags, jobs};
+use crate::cli::run_flags::{RunFlags, WORK, jobs};
 use crate::exit::Exit;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// What holds for every task, taken as it is; `-` reads standard input
+    /// Instructions for every task, used as they are; `-` reads standard input [default: none]
     #[arg(value_name = "INPUT", allow_hyphen_values = true, default_value = "", hide_default_value = true)]
     pub(super) input: String,
 
-    /// The file; without it, tasks.json or research/tasks.json of this folder or of one above it
-    #[arg(long, value_name = "PATH")]
+    /// Task file [default: tasks.json or research/tasks.json, in this folder or a folder above it]
+    #[arg(long, value_name = "PATH", help_heading = WORK)]
     file: Option<PathBuf>,
 
-    /// How many tasks at once, each in a worktree of its own
-    #[arg(long, value_name = "N", value_parser = jobs)]
+    /// Run up to N tasks at once, each in its own worktree [default: 1]
+    #[arg(long, value_name = "N", value_parser = jobs, help_heading = WORK)]
     jobs: Option<u32>,
 
     #[command(flatten)]
     pub(super) flags: RunFlags,
 }
 
-/// Runs them. A file that cannot be used is found out before there is a run.
+/// Runs the tasks. Reports errors in the file before it starts a run.
 pub(super) fn perform(invocation: &Invocation, mut args: Args) -> Result<Exit, Report> {
     let place = locate(&invocation.cwd, args.file.as_deref()).map_err(report)?;
     let loaded = load(&place).map_err(report)?;
@@ -36,13 +36,13 @@ pub(super) fn perform(invocation: &Invocation, mut args: Args) -> Result<Exit, R
     if loaded.document.tasks().tasks.is_empty() {
         note(&format!("{} has no tasks: `windlass tasks add NAME` adds one", place.shown()));
     }
-    // Where nobody names a file, the workflow finds it as we did.
+    // Without --file, the workflow finds the same file.
     let file = args.file.as_ref().map(|_| inside(invocation, &place)).transpose()?;
     args.flags.jobs = args.jobs;
     args.flags.carry_out_tasks(&args.input, file)
 }
 
-/// The path as a run may use it: its tasks lie below the folder it works in.
+/// Returns the path of the task file, which must be inside the folder that the agents work in.
 fn inside(invocation: &Invocation, place: &TaskFilePath) -> Result<String, Report> {
     let cwd = invocation.cwd.canonicalize().unwrap_or_else(|_| invocation.cwd.clone());
     let outside = || {

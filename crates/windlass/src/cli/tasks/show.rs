@@ -1,4 +1,4 @@
-//! The tasks as they are, and the one that is next.
+//! `windlass tasks list` and `next`: shows the tasks and the one that is next.
 
 use serde_json::{Value, json};
 use windlass_core::tasks::{self, Attempts, NextTask, Task, TaskId, TaskStatus};
@@ -15,12 +15,12 @@ use crate::exit::Exit;
 /// The widest name in a table.
 const NAME: usize = 60;
 
-/// So many of the other tasks that are ready are named.
+/// The most other ready tasks that are named.
 const LISTED: usize = 12;
 
 const TITLES: [&str; 5] = ["ID", "STATUS", "PRIO", "NAME", "WAITS FOR"];
 
-/// `windlass tasks list`.
+/// Runs `windlass tasks list`.
 pub(super) fn list(invocation: &Invocation, of: &Of) -> Result<Exit, Report> {
     let loaded = loaded(invocation, of)?;
     let tasks = &loaded.document.tasks().tasks;
@@ -42,10 +42,10 @@ pub(super) fn list(invocation: &Invocation, of: &Of) -> Result<Exit, Report> {
     Ok(shown)
 }
 
-/// A task as scripts see it, with what else there is to say of it.
+/// Returns a task as JSON, with more fields.
 pub(super) fn object(task: &Task, more: impl IntoIterator<Item = (&'static str, Value)>) -> Value {
     let Ok(Value::Object(mut data)) = serde_json::to_value(task) else { return Value::Null };
-    // Scripts need not ask whether it is there.
+    // Always there, so that scripts need not check.
     data.insert("dependencies".to_owned(), json!(task.dependencies));
     data.extend(more.into_iter().map(|(key, value)| (key.to_owned(), value)));
     Value::Object(data)
@@ -53,7 +53,7 @@ pub(super) fn object(task: &Task, more: impl IntoIterator<Item = (&'static str, 
 
 fn mention_flaws(loaded: &LoadedTasks) {
     if !loaded.diagnostics.is_empty() {
-        // Not all of very many are kept, and then one more says so.
+        // The stored diagnostics are cut off if there are very many.
         let all = tasks::list_errors(&loaded.document.tasks().tasks).len();
         let count = words::count(all as u64, "problem");
         note(&format!("{count} in {}: see `windlass tasks check`", loaded.place.shown()));
@@ -135,11 +135,11 @@ fn summary(tasks: &[Task]) -> String {
     format!("{}: {}", words::count(tasks.len() as u64, "task"), counts.join(", "))
 }
 
-/// `windlass tasks next`.
+/// Runs `windlass tasks next`.
 pub(super) fn next(invocation: &Invocation, of: &Of) -> Result<Exit, Report> {
     let loaded = loaded(invocation, of)?;
     let tasks = &loaded.document.tasks().tasks;
-    // Nobody counts tries here: a failing task is one that would be tried again.
+    // Without a run there is no count of tries: a failing task may be tried again.
     let attempts = Attempts::default();
     let next = tasks::next(tasks, &attempts);
     let ready = tasks::ready(tasks, &attempts);
@@ -150,9 +150,9 @@ pub(super) fn next(invocation: &Invocation, of: &Of) -> Result<Exit, Report> {
     mention_flaws(&loaded);
     match &next {
         NextTask::Task(_) => print(&chosen(&ready)),
-        NextTask::Working => print(&[format!("nothing is ready: {} in progress", join(&working(tasks)))]),
+        NextTask::Working => print(&[format!("no task is ready: {} in progress", join(&working(tasks)))]),
         NextTask::AllDone if tasks.is_empty() => print(&["there are no tasks".to_owned()]),
-        NextTask::AllDone => print(&[format!("all is done: {}", summary(tasks))]),
+        NextTask::AllDone => print(&[format!("all tasks are done: {}", summary(tasks))]),
         NextTask::Failed { ids } => {
             let ids: Vec<&TaskId> = ids.iter().collect();
             Err(Report::new(exit_of(&next), format!("failed for good: {}", join(&ids))))
@@ -195,12 +195,12 @@ fn chosen(ready: &[&Task]) -> Vec<String> {
         let more = others.len().saturating_sub(LISTED);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         let listed: Vec<&TaskId> = others.into_iter().take(LISTED).collect();
-        lines.push(format!("ready too: {}{more}", plain_line(&join(&listed))));
+        lines.push(format!("also ready: {}{more}", plain_line(&join(&listed))));
     }
     lines
 }
 
-/// Why the first of the tasks that are ready is chosen.
+/// Explains why the first ready task is next.
 fn why(ready: &[&Task]) -> String {
     let Some((task, others)) = ready.split_first() else { return String::new() };
     let turn = match (others.first(), task.priority) {
@@ -216,10 +216,10 @@ fn why(ready: &[&Task]) -> String {
     let mut reasons = vec![turn];
     if !task.dependencies.is_empty() {
         let before: Vec<&TaskId> = task.dependencies.iter().collect();
-        reasons.push(format!("what it waits for is done: {}", join(&before)));
+        reasons.push(format!("its dependencies are done: {}", join(&before)));
     }
     if task.status == TaskStatus::Failing {
-        reasons.push("it is failing and is tried again".to_owned());
+        reasons.push("it is failing and gets another try".to_owned());
     }
     reasons.join("; ")
 }

@@ -1,5 +1,4 @@
-//! `windlass workflow new`, `eject` and `schema`: a document to change, and what editors need to
-//! complete one.
+//! `windlass workflow new`, `eject` and `schema`: creates documents, and prints the schema for editors.
 
 use serde_json::json;
 use windlass_runtime::catalog::{begin_document, document_schema, eject_document};
@@ -11,7 +10,7 @@ use super::super::report::{Report, note};
 use super::super::sanitize::plain_line;
 use crate::exit::Exit;
 
-/// Writes a commented document, never over another.
+/// Writes a commented document. Never overwrites a file.
 pub(super) fn new(
     invocation: &Invocation,
     name: &str,
@@ -28,7 +27,7 @@ pub(super) fn new(
     print(&[plain_line(&path.display().to_string())])
 }
 
-/// Copies a built-in workflow, never over another file.
+/// Copies a built-in workflow. Never overwrites a file.
 pub(super) fn eject(
     invocation: &Invocation,
     name: &str,
@@ -39,7 +38,7 @@ pub(super) fn eject(
     if json {
         return print(&[envelope("workflow.ejected", words::now(), None, json!({ "path": path }))]);
     }
-    note(&format!("`windlass run --workflow {name}` runs this one from now on"));
+    note(&format!("`windlass run --workflow {name}` uses this copy from now on"));
     print(&[plain_line(&path.display().to_string())])
 }
 

@@ -1,4 +1,4 @@
-//! `windlass workflow graph`: a workflow as a picture.
+//! `windlass workflow graph`: draws a workflow.
 
 use serde_json::json;
 use windlass_core::graph::draw::States;
@@ -11,7 +11,7 @@ use super::super::report::Report;
 use super::{Of, find};
 use crate::exit::Exit;
 
-/// Prints the picture.
+/// Draws the workflow.
 pub(super) fn perform(
     invocation: &Invocation,
     name: &str,

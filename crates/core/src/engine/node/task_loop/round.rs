@@ -1,4 +1,5 @@
-//! One task's round: its worktree, its nodes, its gate, and what the file is told of it.
+//! One iteration of a task loop: its worktree, its nodes, its checks, and the result for the task
+//! file.
 
 use std::collections::BTreeMap;
 
@@ -16,11 +17,11 @@ use crate::looping::verdict::red;
 use crate::run::{EndReason, FinalStatus, Lane, Outcome, Round, RoundPhase, SessionSignal, TaskRounds};
 use crate::tasks::{Attempts, TaskId};
 
-/// What the rounds of a loop share.
+/// The part of the loop's state that its iterations share.
 pub(super) struct RoundsShared<'t> {
     path: &'t Option<String>,
     attempts: &'t mut Attempts,
-    /// What was wrong with each task at its last try.
+    /// The problem with each task at its last attempt.
     wrong: &'t BTreeMap<TaskId, String>,
     target: &'t mut Option<String>,
     fixed: &'t mut BTreeMap<TaskId, Outcome>,
@@ -29,7 +30,7 @@ pub(super) struct RoundsShared<'t> {
 }
 
 impl TaskRounds {
-    /// The state of a loop that has begun no round.
+    /// Returns the state of a loop before its first iteration.
     pub(super) fn of(path: Option<String>, attempts: Attempts) -> TaskRounds {
         TaskRounds {
             path,
@@ -50,13 +51,13 @@ impl TaskRounds {
         }
     }
 
-    /// Splits it into what the rounds share and the rounds under way.
+    /// Splits the state into the shared part and the iterations in progress.
     pub(super) fn split(&mut self) -> (RoundsShared<'_>, &mut Vec<Round>) {
         let TaskRounds { path, attempts, wrong, target, fixed, blocked, over, open, .. } = self;
         (RoundsShared { path, attempts, wrong, target, fixed, blocked, over }, open)
     }
 
-    /// Counts a round for a task.
+    /// Counts a new iteration for a task.
     pub(super) fn next_round(&mut self, id: &TaskId, task: &Value) -> Round {
         self.rounds += 1;
         Round {
@@ -73,18 +74,17 @@ impl TaskRounds {
 }
 
 impl Round {
-    /// The name under which the effects of the round stand.
+    /// Returns the id for the effects of this iteration.
     pub(super) fn name(&self, instance: &NodeId) -> NodeId {
         NodeId::new(format!("{instance}@{}", self.round))
     }
 }
 
-/// What rounds are decided with.
+/// The context of a loop's iterations.
 pub(super) struct RoundContext<'a> {
     node: &'a TaskLoopNode,
     instance: &'a NodeId,
     inside: &'a Frame<'a>,
-    /// The loop is being ended.
     is_cut: bool,
 }
 
@@ -93,7 +93,7 @@ impl<'a> RoundContext<'a> {
         RoundContext { node, instance: site.instance, inside, is_cut: site.cut.is_some() }
     }
 
-    /// Begins a round.
+    /// Starts an iteration.
     pub(super) fn begin(&self, cx: &mut DecisionCx<'_>, all: &mut RoundsShared<'_>, round: &mut Round) {
         if self.node.at_once() > 1 {
             let attempt = all.attempts.made.get(&round.id).copied().unwrap_or(1);
@@ -104,7 +104,7 @@ impl<'a> RoundContext<'a> {
         self.start(cx, all, round);
     }
 
-    /// The nodes of a round begin, those before the task first.
+    /// Starts the nodes of an iteration, those before the task first.
     fn start(&self, cx: &mut DecisionCx<'_>, all: &mut RoundsShared<'_>, round: &mut Round) {
         round.phase = RoundPhase::Before;
         if let Some(outcome) = self.proceed(cx, all, round, &self.node.before_each) {
@@ -123,13 +123,13 @@ impl<'a> RoundContext<'a> {
         lane::proceed(cx, body, &mut round.lane, &frame)
     }
 
-    /// What stands around the nodes of a round, but for the task.
+    /// Returns the surroundings of the nodes in an iteration, without the task.
     fn frame(&self, all: &RoundsShared<'_>, round: &Round) -> Frame<'a> {
         let feedback = all.wrong.get(&round.id).map_or("", String::as_str);
         round_frame(self.inside, round.round, feedback, round.workspace.as_deref())
     }
 
-    /// Tells the node of a round it is about what happened.
+    /// Delivers an event to a node of the iteration.
     pub(super) fn deliver(
         &self,
         cx: &mut DecisionCx<'_>,
@@ -149,7 +149,7 @@ impl<'a> RoundContext<'a> {
         lane::deliver(cx, body, &mut round.lane, &frame, to, event)
     }
 
-    /// The nodes of a round, or those before them, are over.
+    /// Continues after the nodes of an iteration, or those before the task, ended.
     pub(super) fn nodes_over(
         &self,
         cx: &mut DecisionCx<'_>,
@@ -207,7 +207,8 @@ impl<'a> RoundContext<'a> {
         self.settle(cx, all, round);
     }
 
-    /// What was done must be green: here, or where it is brought back to.
+    /// Runs the checks in the workspace, or lands the work of a worktree, which includes the
+    /// checks.
     fn gate(&self, cx: &mut DecisionCx<'_>, all: &RoundsShared<'_>, round: &mut Round) {
         let name = round.name(self.instance);
         if let (Some(workspace), Some(branch)) = (&round.workspace, &round.branch) {
@@ -231,15 +232,15 @@ impl<'a> RoundContext<'a> {
         cx.plan_once(&name, Verb::Checks, effect);
     }
 
-    /// Its last node runs all checks, so that they need not run again.
+    /// Decides whether the last node already runs all checks.
     fn ends_with_all_checks(&self) -> bool {
         let last = self.node.body.last().map(|node| &node.kind);
         matches!(last, Some(NodeKind::Check(CheckNode { names })) if names.is_empty())
     }
 
-    /// The file is told how the task went.
+    /// Plans to write the result of the task into its file.
     fn settle(&self, cx: &mut DecisionCx<'_>, all: &RoundsShared<'_>, round: &mut Round) {
-        // The next try begins elsewhere. A landing has looked after the worktree itself.
+        // The next attempt gets a new worktree. A landing handles the worktree itself.
         let branch = round.branch.clone().filter(|_| round.phase != RoundPhase::Landing);
         round.phase = RoundPhase::Settling;
         let effect = Effect::SettleTask {
@@ -253,20 +254,21 @@ impl<'a> RoundContext<'a> {
         cx.plan_once(&round.name(self.instance), Verb::Settle, effect);
     }
 
-    /// Gives a task back: notes in the file that nobody works on it any more.
+    /// Plans to return the task to its file.
     pub(super) fn release(&self, cx: &mut DecisionCx<'_>, all: &RoundsShared<'_>, round: &mut Round) {
         round.phase = RoundPhase::Settling;
         let effect = Effect::ReleaseTask {
             path: all.path.clone(),
             task: round.id.clone(),
-            // A landing has looked after the worktree itself.
+            // A landing handles the worktree itself.
             branch: round.branch.clone().filter(|_| round.wrong.is_none()),
             why: round.wrong.clone(),
         };
         cx.plan_once(&round.name(self.instance), Verb::Settle, effect);
     }
 
-    /// A round's own effects have an outcome; false where a round has no such effect.
+    /// Handles the outcome of the iteration's own effects. Returns false if the event belongs to
+    /// none of them.
     pub(super) fn about(
         &self,
         cx: &mut DecisionCx<'_>,
@@ -307,7 +309,7 @@ impl<'a> RoundContext<'a> {
                 round.branch = Some(branch.clone());
                 self.start(cx, all, round);
             }
-            // It would be no other for the next task, nor for the next try.
+            // The next task and the next attempt would fail in the same way.
             WorktreeEnd::Failed { why } => self.stopped_by_git(cx, all, round, why),
         }
     }
@@ -325,7 +327,7 @@ impl<'a> RoundContext<'a> {
                 round.wrong = Some(why.clone());
                 self.settle(cx, all, round);
             }
-            // The next task would be paid for as well, and come no further.
+            // The next task would cost as much and fail in the same way.
             LandingEnd::Hindered { why } => self.stopped_by_git(cx, all, round, why),
         }
     }
@@ -342,7 +344,7 @@ impl<'a> RoundContext<'a> {
         self.release(cx, all, round);
     }
 
-    /// Ends a round. Whether nobody is at its task any more.
+    /// Ends an iteration. Returns whether no one works on its task any more.
     pub(super) fn cancel(
         &self,
         cx: &mut DecisionCx<'_>,
@@ -376,7 +378,7 @@ impl<'a> RoundContext<'a> {
     }
 }
 
-/// What stands around the nodes of a round, but for the task.
+/// Returns the surroundings of the nodes in an iteration, without the task.
 pub(super) fn round_frame<'f>(
     inside: &Frame<'f>,
     round: u32,

@@ -1,12 +1,13 @@
-//! What agents ask: tools, questions and answers.
+//! Upcasts what agents ask: tools, questions and answers.
 //!
-//! Version 3 kept them as Claude Code writes them, the only agent there was.
+//! Version 3 stored them in the form of Claude Code, the only agent at the time.
 
 use serde_json::{Map, Value, json};
 
 use super::UpcastResult;
 
-/// `{"tool": {"name", "input"}}`, the same for `permission`, and `{"question": {"input"}}`.
+/// Version 3: `{"tool": {"name", "input"}}`, the same for `permission`, and `{"question":
+/// {"input"}}`.
 pub(super) fn hook_kind(kind: &mut Value) -> UpcastResult {
     let Some(fields) = kind.as_object_mut() else { return Ok(()) };
     for word in ["tool", "permission"] {
@@ -21,7 +22,7 @@ pub(super) fn hook_kind(kind: &mut Value) -> UpcastResult {
     Ok(())
 }
 
-/// An open question: `tool` was a name or nothing, and `input` its input or the questions.
+/// Version 3: `tool` is a name or nothing, and `input` is the tool's input or the questions.
 pub(super) fn ask(ask: &mut Value) {
     let Some(fields) = ask.as_object_mut() else { return };
     let input = fields.remove("input").unwrap_or_default();
@@ -47,7 +48,8 @@ pub(super) fn ask(ask: &mut Value) {
     fields.insert("questions".to_owned(), json!([question]));
 }
 
-/// A permission was `{"do": "allow", "input": null}`, an answer the same with the answers in its input.
+/// Version 3: a permission is `{"do": "allow", "input": null}`, and an answer has its answers in
+/// the input.
 pub(super) fn answer(answer: &mut Value) {
     if answer.get("do").and_then(Value::as_str) != Some("allow") {
         return;
@@ -59,7 +61,7 @@ pub(super) fn answer(answer: &mut Value) {
     };
 }
 
-/// An `ask` node with choices takes nothing else.
+/// An `ask` node with choices accepts no other answer.
 fn close(question: &mut Value) {
     let has_options = question.get("options").is_some();
     if let Some(fields) = question.as_object_mut() {

@@ -69,7 +69,7 @@ fn a_comparison_with_what_a_value_can_never_be_is_an_error() {
         ("outputs.go not in ('y', 'no')", "`outputs.go` is never `y`", "it is one of `yes`, `no`"),
         ("outputs.go is eq 'y'", "`outputs.go` is never `y`", "it is one of `yes`, `no`"),
         ("outputs.go is in ['Y']", "`outputs.go` is never `Y`", "it is one of `yes`, `no`"),
-        ("'yess' in outputs.go", "`outputs.go` never holds `yess`", "did you mean `yes`?"),
+        ("'yess' in outputs.go", "`outputs.go` never contains `yess`", "did you mean `yes`?"),
         ("outputs.go | lower == 'Yes'", "`outputs.go | lower` is never `Yes`", "did you mean `yes`?"),
         (
             "outputs.go | trim | upper == 'yes'",
@@ -115,12 +115,12 @@ fn a_comparison_with_what_a_value_can_never_be_is_an_error() {
         ),
         (
             "'gren' in outputs.c.value.tags",
-            "`outputs.c.value.tags` never holds `gren`",
+            "`outputs.c.value.tags` never contains `gren`",
             "did you mean `green`?",
         ),
         (
             "'gren' not in outputs.c.value.tags",
-            "`outputs.c.value.tags` never holds `gren`",
+            "`outputs.c.value.tags` never contains `gren`",
             "did you mean `green`?",
         ),
         ("inputs.level == 'fulll'", "`inputs.level` is never `fulll`", "did you mean `full`?"),
@@ -130,7 +130,7 @@ fn a_comparison_with_what_a_value_can_never_be_is_an_error() {
             "to ask whether it has a value, write `not inputs.level`",
         ),
         ("inputs.flag == 'true'", "`inputs.flag` is never `true`", "did you mean `true`, without quotes?"),
-        ("3 in inputs.files", "`inputs.files` never holds 3", "did you mean `\"3\"`, in quotes?"),
+        ("3 in inputs.files", "`inputs.files` never contains 3", "did you mean `\"3\"`, in quotes?"),
         (
             "outputs.ls.status == 'complete'",
             "`outputs.ls.status` is never `complete`",
@@ -260,7 +260,7 @@ fn the_value_of_another_workflow_is_that_of_its_last_node() {
         );
         assert_eq!(
             uses(name, "{{ outputs.sub.value.lable }}"),
-            ["error: the schema of `sub` allows no `lable` → use.prompt (did you mean `label`?)"]
+            ["error: the schema of `sub` does not allow `lable` → use.prompt (did you mean `label`?)"]
         );
     }
     for name in ["maybe", "unread"] {
@@ -269,7 +269,7 @@ fn the_value_of_another_workflow_is_that_of_its_last_node() {
     assert_eq!(
         uses("plain", "{{ outputs.sub.value.label }}"),
         [
-            "error: `sub` gives no value, only text → use.prompt (it is what `ls`, the last node of workflow `plain`, gives)"
+            "error: `sub` gives no value, only text → use.prompt (it comes from `ls`, the last node of workflow `plain`)"
         ]
     );
 }

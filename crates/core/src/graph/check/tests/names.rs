@@ -34,7 +34,7 @@ fn an_unknown_name_in_a_template_is_found_with_what_was_meant() {
     );
     assert_eq!(
         first("{{ input() }}"),
-        ["error: there is no function `input` → a.prompt (a value is used without brackets)"]
+        ["error: there is no function `input` → a.prompt (write a value without parentheses)"]
     );
     assert_eq!(
         first("{{ task.name }}{{ iteration }}"),
@@ -74,13 +74,11 @@ fn only_what_an_output_has_may_be_used_of_it() {
     );
     assert_eq!(
         said(builder("{{ outputs.plan.value.step }}")),
-        ["warning: the schema of `plan` does not speak of `step` → use.prompt (did you mean `steps`?)"]
+        ["warning: the schema of `plan` does not mention `step` → use.prompt (did you mean `steps`?)"]
     );
     assert_eq!(
         said(builder("{{ outputs.plain.value.x }}")),
-        [
-            "error: `plain` gives no value: it has no `schema` → use.prompt (say in `schema` what it must answer)"
-        ]
+        ["error: `plain` gives no value: it has no `schema` → use.prompt (describe the answer in `schema`)"]
     );
     assert_eq!(
         said(builder("{{ outputs.ls.value.x }}")),
@@ -144,12 +142,12 @@ fn a_value_has_only_what_its_node_gives() {
         ("outputs.par.value.branches.a.x", "error: `outputs.par.value.branches.a` has no `x`: it is a word"),
         (
             "outputs.judge.value.goood",
-            "error: the schema of `judge` allows no `goood` (did you mean `good`?)",
+            "error: the schema of `judge` does not allow `goood` (did you mean `good`?)",
         ),
-        ("outputs.judge.value.good.x", "error: the schema of `judge` allows no `good.x`"),
+        ("outputs.judge.value.good.x", "error: the schema of `judge` does not allow `good.x`"),
         (
             "outputs.judge.value.by.nam",
-            "error: the schema of `judge` allows no `by.nam` (did you mean `name`?)",
+            "error: the schema of `judge` does not allow `by.nam` (did you mean `name`?)",
         ),
         ("outputs.ls.value", "error: `ls` gives no value, only text"),
         ("outputs.ls is defined and outputs.ls.value.x", "error: `ls` gives no value, only text"),
@@ -175,9 +173,11 @@ fn a_model_is_no_template() {
         said(builder),
         [
             format!(
-                "error: there is no model `{{{{ inputs.model }}}}`: `model` is no template → settings.model {hint}"
+                "error: there is no model `{{{{ inputs.model }}}}`: `model` cannot be a template → settings.model {hint}"
             ),
-            format!("error: there is no model `{{{{ input }}}}`: `model` is no template → a.model {hint}"),
+            format!(
+                "error: there is no model `{{{{ input }}}}`: `model` cannot be a template → a.model {hint}"
+            ),
         ]
     );
 }
@@ -191,7 +191,7 @@ fn a_schema_says_nothing_that_is_passed_over() {
     assert_eq!(said(builder(json!(true))), Vec::<String>::new());
     assert_eq!(
         said(builder(json!("object"))),
-        ["error: what stands here must be a schema: a mapping, true or false → plan.schema"]
+        ["error: the value must be a schema: a mapping, true or false → plan.schema"]
     );
     let bad = json!({
         "type": "objekt",
@@ -202,11 +202,11 @@ fn a_schema_says_nothing_that_is_passed_over() {
     assert_eq!(
         said(builder(bad)),
         [
-            "error: `$ref` of a schema at `$.items` must be `#/$defs/NAME` of a schema that is there → plan.schema[items/$ref]",
-            "error: no answer is held to `pattern` of a schema at `$.properties.a` → plan.schema[properties/a/pattern] (say it in the prompt or in `description` instead)",
-            "error: what stands here at `$.properties.b` must be a schema: a mapping, true or false → plan.schema[properties/b]",
-            "error: no answer is held to `reqired` of a schema → plan.schema[reqired] (did you mean `required`?)",
-            "error: `type` of a schema must be object, array, string, number, integer, boolean or null, or a list of these → plan.schema[type]",
+            "error: the schema keyword `$ref` at `$.items` must be `#/$defs/NAME` of a schema that is there → plan.schema[items/$ref]",
+            "error: Windlass does not support the schema keyword `pattern` at `$.properties.a` → plan.schema[properties/a/pattern] (put it in the prompt or in `description` instead)",
+            "error: the value at `$.properties.b` must be a schema: a mapping, true or false → plan.schema[properties/b]",
+            "error: Windlass does not support the schema keyword `reqired` → plan.schema[reqired] (did you mean `required`?)",
+            "error: the schema keyword `type` must be object, array, string, number, integer, boolean or null, or a list of these → plan.schema[type]",
         ]
     );
 }
@@ -222,7 +222,7 @@ fn entities_are_looked_up_before_a_run() {
         said(builder),
         [
             "error: there is no skill `comit` → a.skill (did you mean `commit`?)",
-            "error: there is no agent `commit` → b.agent (there is a node for it: `skill`, not `agent`)",
+            "error: there is no agent `commit` → b.agent (use `skill` instead of `agent`)",
             "error: there is no agent `debuger` → d.review.agent (did you mean `debugger`?)",
         ]
     );
@@ -242,7 +242,7 @@ fn a_driver_must_exist_and_be_able() {
         said(builder),
         [
             "error: there is no driver `codx` → settings.driver (did you mean `codex`?)",
-            "error: there is no driver `nobody` → a.driver (there are claude, codex)",
+            "error: there is no driver `nobody` → a.driver (the drivers are claude, codex)",
             "error: driver `codex` cannot do what `mode: in_session` needs → b.turns.mode (it works with claude)",
             "error: driver `codex` cannot do what `schema` needs → d.schema (it works with claude)",
         ]
@@ -267,7 +267,7 @@ fn checks_are_those_of_the_settings_and_of_the_workflow() {
     assert_eq!(
         said_by(work().then(crate::graph::builder::check_all()), &none),
         [
-            "warning: there are no checks, so this one is always green → check.check (name some under `checks`)"
+            "warning: there are no checks, so this node always passes → check.check (define some under `checks`)"
         ]
     );
 }
@@ -329,7 +329,7 @@ fn what_is_written_out_for_another_workflow_must_fit_it() {
             .fold(workflow("inner").id("a"), |call, (name, value)| call.with_input(name, value));
         said_by(Builder::new("w").start(call), &known)
     };
-    assert_eq!(told([("t", "dog"), ("n", "3"), ("b", "yes"), ("l", "[\"a\"]")]), Vec::<String>::new());
+    assert_eq!(told([("t", "dog"), ("n", "3"), ("b", "yes"), ("l", "[\"a\", 2]")]), Vec::<String>::new());
     let made = [
         ("t", "{{ input }}"),
         ("n", "{{ input }}"),
@@ -378,7 +378,7 @@ fn workflows_may_not_run_too_deep_inside_each_other() {
     known.workflows.insert("d12".into(), None);
     let at = |name: &str| said_by(Builder::new("w").start(workflow(name).id("x")), &known);
     assert_eq!(at("d5"), Vec::<String>::new());
-    assert_eq!(at("d4"), ["error: workflows run workflows 9 deep, where 8 deep they may → x.workflow"]);
+    assert_eq!(at("d4"), ["error: workflows run each other 9 levels deep; the limit is 8 → x.workflow"]);
     assert_eq!(at("d0").len(), 1);
 }
 
@@ -403,8 +403,8 @@ fn inputs_agree_with_themselves() {
         said(builder),
         [
             "error: the default \"fast\" of `a` is not among its choices → inputs[a] (choices are \"slow\", \"full\")",
-            "error: the default 1.5 of `b` is no integer → inputs[b]",
-            "error: the choice \"yes\" of `c` is no boolean → inputs[c]",
+            "error: the default 1.5 of `b` is not of type integer → inputs[b]",
+            "error: choice \"yes\" of `c` is not of type boolean → inputs[c]",
             "error: the default true of `c` is not among its choices → inputs[c] (choices are \"yes\")",
             "error: two inputs are called `c` → inputs[c]",
             "warning: `d` is required, so its default is never used → inputs[d]",

@@ -18,7 +18,7 @@ fn nothing() -> Vec<String> {
     Vec::new()
 }
 
-const LEFT_OUT: &str = "warning: `a` may have been left out, and then has no output → use.prompt (ask first: `outputs.a is defined`)";
+const LEFT_OUT: &str = "warning: the run may skip `a`, which then has no output → use.prompt (test it first: `outputs.a is defined`)";
 
 #[test]
 fn an_output_of_the_way_that_was_taken_is_there_sometimes() {
@@ -51,9 +51,9 @@ fn an_output_of_a_node_that_may_be_left_out_is_there_sometimes() {
 #[test]
 fn an_output_of_the_other_way_is_never_there() {
     let builder = work().if_("input", |b| b.then(prompt("x").id("a")), |b| b.then(use_of("a")));
-    assert_eq!(said(builder), ["error: `a` is on the other way of the `if` → use.prompt"]);
+    assert_eq!(said(builder), ["error: `a` is in the other branch of the `if` → use.prompt"]);
     let builder = work().if_("input", |b| b.then(use_of("a")), |b| b.then(prompt("x").id("a")));
-    assert_eq!(said(builder), ["error: `a` is on the other way of the `if` → use.prompt"]);
+    assert_eq!(said(builder), ["error: `a` is in the other branch of the `if` → use.prompt"]);
 }
 
 #[test]
@@ -74,7 +74,9 @@ fn in_a_loop_a_later_output_is_that_of_the_round_before() {
     };
     assert_eq!(
         said(builder("{{ outputs.a.text }}")),
-        ["warning: `a` has no output in the first round → use.prompt (ask first: `outputs.a is defined`)"]
+        [
+            "warning: `a` has no output in the first iteration → use.prompt (test it first: `outputs.a is defined`)"
+        ]
     );
     assert_eq!(said(builder("{{ outputs.a.text if outputs.a is defined else '' }}")), nothing());
 }
@@ -85,7 +87,10 @@ fn a_loop_sees_its_round_and_not_itself() {
         work().loop_(LoopRounds::until(until).max(3), |round| round.then(prompt("x").id("a"))).id("l")
     };
     assert_eq!(said(builder("outputs.a.failed")), nothing());
-    assert_eq!(said(builder("outputs.l.failed")), ["error: `l` is not over yet → l.loop.until[0]"]);
+    assert_eq!(
+        said(builder("outputs.l.failed")),
+        ["error: `l` is still running, so it has no output yet → l.loop.until[0]"]
+    );
     assert_eq!(
         said(Builder::new("w").start(use_of("use"))),
         ["error: `use` uses its own output → use.prompt"]
@@ -102,12 +107,12 @@ fn conditions_that_decide_nothing_are_said() {
     assert_eq!(
         said(builder),
         [
-            "warning: this node never runs: `when` never holds → a.when",
-            "warning: `when` always holds → b.when",
-            "warning: the condition never holds → if.if",
-            "warning: this node is never reached: it is in `then` of an `if` that never holds → c.prompt",
-            "warning: `until` always holds: there is one round → loop.loop.until[0]",
-            "warning: `until` never holds → loop.loop.until[1]",
+            "warning: this node never runs: `when` is never true → a.when",
+            "warning: `when` is always true → b.when",
+            "warning: the condition is never true → if.if",
+            "warning: this node is never reached: it is in `then` of an `if` that is never true → c.prompt",
+            "warning: `until` is always true: the loop runs once → loop.loop.until[0]",
+            "warning: `until` is never true → loop.loop.until[1]",
         ]
     );
 }
@@ -162,8 +167,8 @@ fn a_task_loop_does_and_tries_something() {
     assert_eq!(
         said(work().then(task_loop().jobs(0).attempts(0).each(one))),
         [
-            "error: no task is done → task_loop.task_loop.jobs (jobs: 1)",
-            "error: no task is tried → task_loop.task_loop.attempts (attempts: 3)",
+            "error: 0 jobs run no task → task_loop.task_loop.jobs (jobs: 1)",
+            "error: 0 attempts run no task → task_loop.task_loop.attempts (attempts: 3)",
         ]
     );
     assert_eq!(said(work().then(task_loop().jobs(4).attempts(1).each(one))), nothing());
@@ -217,13 +222,11 @@ fn answers_of_a_question_are_taken_as_they_are() {
     let hint = "write the answer itself";
     assert_eq!(
         said(work().then(ask("Which?").default("{{ input }}").id("q"))),
-        [format!(
-            "error: Windlass fills nothing into a default, and this one is a template → q.default ({hint})"
-        )]
+        [format!("error: the default cannot be a template → q.default ({hint})")]
     );
     assert_eq!(
         said(work().then(ask("Which?").choices(["{{ input }}", "b"]).default("b").id("q"))),
-        [format!("error: Windlass fills nothing into a choice, and one is a template → q.choices ({hint})")]
+        [format!("error: a choice cannot be a template → q.choices ({hint})")]
     );
     assert_eq!(said(work().then(ask("Which?").default("{ } 5 %").id("q"))), nothing());
 }
@@ -239,7 +242,7 @@ fn a_budget_is_enough_for_the_workflows_that_are_run() {
     let budget = Budget { turns: Some(5), ..Budget::default() };
     let builder = |name| Builder::new("w").start(workflow(name).id("a").budget(budget)).budget(budget);
     assert_eq!(said_by(builder("three"), &known), Vec::<String>::new());
-    let too_few = "error: the budget allows 5 turns, and at least 6 are needed";
+    let too_few = "error: the budget allows 5 turns, but at least 6 are needed";
     assert_eq!(
         said_by(builder("six"), &known),
         [format!("{too_few} → budget"), format!("{too_few} → a.budget")]
@@ -258,14 +261,14 @@ fn a_budget_is_enough_for_the_least_it_takes() {
     assert_eq!(
         said(builder),
         [
-            "error: the budget allows 2 turns, and at least 6 are needed → budget",
-            "error: the budget allows 60 s, and at least 90 s are waited for → budget",
+            "error: the budget allows 2 turns, but at least 6 are needed → budget",
+            "error: the budget allows 60 s, but the waits take at least 90 s → budget",
         ]
     );
     let none = Budget { turns: Some(0), ..Budget::default() };
     assert_eq!(
         said(Builder::new("w").start(prompt("x").id("a").budget(none))),
-        ["error: the budget allows 0 turns, and at least 1 is needed → a.budget"]
+        ["error: the budget allows 0 turns, but at least 1 is needed → a.budget"]
     );
 }
 
@@ -276,7 +279,7 @@ fn a_loop_that_no_condition_ends_has_all_of_its_rounds() {
         let workflow = Builder::new("w").budget(one_turn).start(prompt("a").id("a").when("input"));
         said(workflow.loop_(rounds, one))
     };
-    let too_few = ["error: the budget allows 1 turn, and at least 10 are needed → budget"];
+    let too_few = ["error: the budget allows 1 turn, but at least 10 are needed → budget"];
     assert_eq!(looping(LoopRounds::times(10)), too_few);
     assert_eq!(looping(LoopRounds::until("iteration > 3").max(10)), nothing());
 }
@@ -291,7 +294,7 @@ fn a_question_needs_an_answer_where_nobody_is() {
     assert_eq!(
         said_by(builder, &known),
         [
-            "error: nobody is there to answer, and there is no default → a.default (say what is to be done then: `default: …`)"
+            "error: no one can answer, and there is no default → a.default (add an answer for this case: `default: …`)"
         ]
     );
     assert_eq!(
@@ -330,7 +333,7 @@ fn a_gate_that_can_be_bypassed_is_no_gate_unless_one_asks_for_it() {
     assert_eq!(
         said(weak(land(None))),
         [
-            "warning: this gate can be bypassed on the way to `land`: the run goes on although it failed → tests.on_failure (ask for `outputs.tests` before `land`)",
+            "warning: this gate can be bypassed on the way to `land`: the run continues when it fails → tests.on_failure (test `outputs.tests` in a condition before `land`)",
             UNGATED,
         ]
     );
@@ -351,7 +354,7 @@ fn an_answer_is_a_gate_where_it_is_asked_for() {
     assert_eq!(
         said(work().then(question()).then(land(None))),
         [
-            "warning: this gate can be bypassed on the way to `land`: its answer decides nothing → ship.ask (ask for `outputs.ship` before `land`)",
+            "warning: this gate can be bypassed on the way to `land`: its answer decides nothing → ship.ask (test `outputs.ship` in a condition before `land`)",
             UNGATED,
         ]
     );
@@ -363,7 +366,7 @@ fn what_changes_after_the_gate_was_not_seen() {
     let builder = work().then(check_all()).then(shell("sed -i s/a/b/ x")).then(land(None));
     assert_eq!(
         said(builder),
-        ["warning: the work is changed after the last gate → land.land (check once more before it)"]
+        ["warning: the work changes after the last gate → land.land (put another check before it)"]
     );
     // The second round begins with what the first one left.
     let rounds =
@@ -408,8 +411,8 @@ fn blocks_without_anything_in_them_are_said() {
     assert_eq!(
         said(builder),
         [
-            "warning: both ways of the `if` are empty → if.then",
-            "warning: `then` is empty → if-2.then (turn the condition round and use `then`)",
+            "warning: both branches of the `if` are empty → if.then",
+            "warning: `then` is empty → if-2.then (negate the condition and use `then`)",
         ]
     );
 }
@@ -431,7 +434,7 @@ fn a_plugins_loop_is_completed_by_a_promise_alone() {
     assert_eq!(one(None, Some("DONE")), [none]);
     assert_eq!(
         one(Some("DONE"), Some("DONE")),
-        ["warning: in `plugin` mode there is no tracker: this marker completes nothing → t.turns.marker"]
+        ["warning: `plugin` mode has no tracker, so this marker has no effect → t.turns.marker"]
     );
     assert_eq!(one(Some("DONE"), None), nothing());
 }

@@ -1,4 +1,4 @@
-//! How large everything in the picture is. Structured blocks need no more than boxes in boxes.
+//! Computes the sizes in the picture. Structured blocks need only nested boxes.
 
 use super::super::label::{clean, columns, lines};
 use super::super::{StateStyle, States};
@@ -6,18 +6,17 @@ use crate::engine::node::shape::Structure;
 use crate::graph::walk::MAX_DEPTH;
 use crate::graph::workflow::{IfNode, Node, NodeKind, ParallelNode, TaskLoopNode};
 
-/// Around the picture.
+/// The space around the picture.
 pub(super) const MARGIN: usize = 24;
-/// Around text, and between lanes.
+/// The space around text and between branches.
 pub(super) const PAD: usize = 10;
-/// From line to line.
+/// The height of a line of text.
 pub(super) const LINE: usize = 16;
-/// From one part to the next.
+/// The length of an arrow between two parts.
 pub(super) const ARROW: usize = 24;
-/// A column of text is 7.3 pixels wide, and a little for other fonts.
+/// The width of a character in tenths of a pixel: 7.3 pixels, and a margin for other fonts.
 const TENTHS_PER_COLUMN: usize = 76;
 
-/// Parts below each other.
 pub(super) struct Column {
     pub(super) parts: Vec<LayoutPart>,
     pub(super) width: usize,
@@ -29,7 +28,7 @@ pub(super) enum LayoutPart {
     Group(ColumnGroup),
 }
 
-/// A node without anything in it.
+/// A node without blocks.
 pub(super) struct Leaf {
     pub(super) lines: Vec<String>,
     pub(super) look: StateStyle,
@@ -37,7 +36,7 @@ pub(super) struct Leaf {
     pub(super) height: usize,
 }
 
-/// A node with blocks in it, beside each other.
+/// A node with blocks, which are drawn side by side.
 pub(super) struct ColumnGroup {
     pub(super) lines: Vec<String>,
     pub(super) look: StateStyle,
@@ -78,12 +77,12 @@ impl BranchColumn {
     }
 }
 
-/// The width of some lines.
+/// Returns the width of the widest line in pixels.
 pub(super) fn text_width(lines: &[String]) -> usize {
     (columns(lines) * TENTHS_PER_COLUMN).div_ceil(10)
 }
 
-/// Nodes one after the other.
+/// Lays out nodes below each other.
 pub(super) fn column(body: &[Node], states: &States, depth: usize) -> Column {
     stacked(body.iter().map(|node| part(node, states, depth)).collect())
 }

@@ -1,7 +1,7 @@
-//! What a template compares with what is written out in it: `outputs.ok == "commit"`.
+//! Finds comparisons in a template, such as `outputs.ok == "commit"`.
 //!
-//! Only what can be judged without running it: the value is a name in its parts, with filters behind it
-//! whose effect is known. Anything else is passed over.
+//! Only comparisons that can be judged without a run count: the value is a plain path, followed at
+//! most by filters with a known effect.
 
 use minijinja::machinery::ast::{BinOpKind, CallArg, Expr, Spanned};
 use serde_json::Value as Json;
@@ -12,20 +12,19 @@ use super::tree::start;
 use crate::graph::template::TemplatePosition;
 use crate::graph::template::order::{NUMBER, TESTS, TEXT};
 
-/// A value that is compared with what is written out.
+/// A comparison of a value with literals.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
-    /// The value: `outputs.plan.value` in its parts.
+    /// The parts of the value: `outputs.plan.value`.
     pub path: Vec<String>,
-    /// The filters behind it, in their order.
+    /// The filters after it, in order.
     pub filters: Vec<Filter>,
-    /// How it is compared.
     pub relation: Relation,
-    /// What it is compared with, each with its place.
+    /// The literals, each with its position.
     pub with: Vec<(Json, TemplatePosition)>,
 }
 
-/// How a value is compared with what is written out.
+/// The kind of a comparison with a literal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relation {
     /// `value == "x"`, `value in ["x", "y"]`.
@@ -34,67 +33,55 @@ pub enum Relation {
     Holds,
 }
 
-/// A filter whose effect on a text is known.
+/// A filter with a known effect on text.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Filter {
-    /// `lower`.
     Lower,
-    /// `upper`.
     Upper,
-    /// `trim`.
     Trim,
     /// `default(…)`.
     Default(Json),
 }
 
-/// Two values that are compared with each other, of which at least one is not written out.
+/// A comparison of two values, at least one of which is not a literal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pair {
-    /// The left one.
     pub left: ComparedSide,
-    /// The right one.
     pub right: ComparedSide,
-    /// `<`, `<=`, `>` or `>=`; none where they are compared for being equal.
+    /// `<`, `<=`, `>` or `>=`; `None` for a test of equality.
     pub sign: Option<&'static str>,
-    /// Where the comparison begins.
+    /// The start of the comparison.
     pub at: TemplatePosition,
 }
 
-/// One of two values that are compared.
+/// One side of a comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ComparedSide {
-    /// What it is.
     pub what: SideKnowledge,
-    /// How it is written, about.
+    /// The approximate source text, for messages.
     pub written: String,
 }
 
-/// What is known of a side from the text alone.
+/// The knowledge about a side from the source alone.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SideKnowledge {
-    /// It is of this kind.
     Kind(ValueKind),
-    /// It is what this name in its parts stands for.
+    /// The side is this path.
     Path(Vec<String>),
 }
 
-/// Kinds of values.
+/// The kind of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueKind {
-    /// A text.
     Text,
-    /// A number.
     Number,
-    /// True or false.
     Truth,
-    /// A list.
     List,
-    /// An object.
     Object,
 }
 
 impl ValueKind {
-    /// What a value is.
+    /// Returns the kind of a value; `None` for null.
     pub fn of(value: &Json) -> Option<ValueKind> {
         match value {
             Json::Null => None,
@@ -106,7 +93,7 @@ impl ValueKind {
         }
     }
 
-    /// What a filter makes, whatever it is given.
+    /// Returns the kind that a filter produces for any input.
     fn made_by(filter: &str) -> Option<ValueKind> {
         match filter {
             "length" | "count" | "int" | "float" | "round" | "abs" => Some(ValueKind::Number),
@@ -118,7 +105,7 @@ impl ValueKind {
         }
     }
 
-    /// What it is called.
+    /// Returns the kind in words, for messages.
     pub fn word(self) -> &'static str {
         match self {
             ValueKind::Text => TEXT,
@@ -130,21 +117,21 @@ impl ValueKind {
     }
 }
 
-/// The two sides of a comparison, where something is known of both.
+/// Returns the two sides of a comparison, if something is known about both.
 pub(super) fn pair(
     source: &str,
     left: &Expr<'_>,
     right: &Expr<'_>,
     sign: Option<&'static str>,
 ) -> Option<Pair> {
-    // What is compared with something written out is looked at more closely.
+    // `Comparison` covers a comparison with a literal, in more detail.
     if sign.is_none() && equals(source, left, right).is_some() {
         return None;
     }
     Some(Pair { left: side(left)?, right: side(right)?, sign, at: place(source, start(left)) })
 }
 
-/// The same for a test: `value is lt 3`.
+/// Does the same for a test: `value is lt 3`.
 pub(super) fn tested(source: &str, name: &str, tested: &Expr<'_>, args: &[CallArg<'_>]) -> Option<Pair> {
     let [CallArg::Pos(arg)] = args else { return None };
     match name {
@@ -182,7 +169,7 @@ fn side(expression: &Expr<'_>) -> Option<ComparedSide> {
 }
 
 impl Filter {
-    /// The word in a template.
+    /// Returns the name of the filter in a template.
     pub fn word(&self) -> &'static str {
         match self {
             Filter::Lower => "lower",
@@ -206,7 +193,7 @@ impl Filter {
     }
 }
 
-/// What `left == right` compares.
+/// Reads the comparison in `left == right`.
 pub(super) fn equals(source: &str, left: &Expr<'_>, right: &Expr<'_>) -> Option<Comparison> {
     let (value, with) = match (value(left), constant(source, right)) {
         (Some(value), Some(with)) => (value, with),
@@ -215,7 +202,7 @@ pub(super) fn equals(source: &str, left: &Expr<'_>, right: &Expr<'_>) -> Option<
     Some(value.compared(Relation::Equals, vec![with]))
 }
 
-/// What `left in right` compares.
+/// Reads the comparison in `left in right`.
 pub(super) fn within(source: &str, left: &Expr<'_>, right: &Expr<'_>) -> Option<Comparison> {
     let items = match right {
         Expr::List(list) => Some(&list.items),
@@ -231,7 +218,7 @@ pub(super) fn within(source: &str, left: &Expr<'_>, right: &Expr<'_>) -> Option<
     }
 }
 
-/// What a test compares: `value is eq "x"`, `value is in ["x"]`.
+/// Reads the comparison in a test: `value is eq "x"`, `value is in ["x"]`.
 pub(super) fn test(source: &str, name: &str, tested: &Expr<'_>, args: &[CallArg<'_>]) -> Option<Comparison> {
     let [CallArg::Pos(arg)] = args else { return None };
     match name {

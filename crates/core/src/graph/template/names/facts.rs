@@ -1,8 +1,8 @@
-//! What a condition says about names, and what it always is.
+//! Facts about a condition: the names it tests, and its value if that is constant.
 
 use minijinja::machinery::ast::{BinOpKind, Expr, UnaryOpKind};
 
-/// The parts of `a.b["c"]`, if it is nothing but that.
+/// Returns the parts of an expression such as `a.b["c"]`, if it is a plain path.
 pub(super) fn path(expression: &Expr<'_>) -> Option<Vec<String>> {
     match expression {
         Expr::Var(var) => Some(vec![var.id.to_owned()]),
@@ -21,10 +21,10 @@ pub(super) fn path(expression: &Expr<'_>) -> Option<Vec<String>> {
     }
 }
 
-/// An item of a list, whichever, as a part of a path.
+/// The part of a path that stands for any item of a list.
 pub(in crate::graph) const ITEM: &str = "[]";
 
-/// The same with items of lists: the parts of `a.b[0].c`.
+/// Does the same, but allows items of lists: `a.b[0].c`.
 pub(super) fn path_with_items(expression: &Expr<'_>) -> Option<Vec<String>> {
     match expression {
         Expr::Var(var) => Some(vec![var.id.to_owned()]),
@@ -47,7 +47,7 @@ pub(super) fn path_with_items(expression: &Expr<'_>) -> Option<Vec<String>> {
     }
 }
 
-/// The names that are defined wherever a condition is `holds`.
+/// Returns the names that must be defined if the condition evaluates to `holds`.
 pub(super) fn defined(condition: &Expr<'_>, holds: bool) -> Vec<Vec<String>> {
     match condition {
         Expr::UnaryOp(not) if matches!(not.op, UnaryOpKind::Not) => defined(&not.expr, !holds),
@@ -64,7 +64,7 @@ pub(super) fn defined(condition: &Expr<'_>, holds: bool) -> Vec<Vec<String>> {
     }
 }
 
-/// Whether both sides are as the whole is.
+/// Returns whether both sides must evaluate to `holds` if the whole does.
 fn joins(op: BinOpKind, holds: bool) -> bool {
     match op {
         BinOpKind::ScAnd => holds,
@@ -73,7 +73,7 @@ fn joins(op: BinOpKind, holds: bool) -> bool {
     }
 }
 
-/// What a condition always is.
+/// Returns the constant value of a condition.
 pub(super) fn constant(condition: &Expr<'_>) -> Option<bool> {
     match condition {
         Expr::Const(value) => Some(value.value.is_true()),
@@ -90,7 +90,7 @@ pub(super) fn constant(condition: &Expr<'_>) -> Option<bool> {
     }
 }
 
-/// One side decides if it is `deciding`; else both must be known.
+/// Combines two sides: one side with the value `deciding` decides alone, else both must be known.
 fn either(left: &Expr<'_>, right: &Expr<'_>, deciding: bool) -> Option<bool> {
     let (left, right) = (constant(left), constant(right));
     if left == Some(deciding) || right == Some(deciding) {

@@ -1,4 +1,4 @@
-//! Walks the syntax tree of a template and notes what it uses.
+//! Walks the syntax tree of a template and records the names it uses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,31 +10,32 @@ use super::facts::{ITEM, defined, path, path_with_items};
 use super::{OutputSense, TemplateNames, Use, UsedFunction, WordKind, place};
 use crate::graph::ids::folded;
 
-/// Where the walk is.
+/// The state of a walk.
 pub(super) struct NameWalk<'s> {
     source: &'s str,
     names: TemplateNames,
-    /// Names that the template made, innermost block last.
+    /// Names that the template defines, innermost block last.
     own: Vec<Vec<String>>,
-    /// How often each was made.
+    /// The number of definitions of each name.
     made: BTreeMap<String, usize>,
-    /// The names that are made once, each of which is another name for one value.
+    /// The names with exactly one definition. Only these can be aliases.
     once: BTreeSet<String>,
-    /// What these stand for.
+    /// The path that each of these names stands for.
     aliases: BTreeMap<String, Vec<String>>,
-    /// Names that are defined here, by what stands around.
+    /// Paths that an enclosing condition guarantees to be defined.
     guards: Vec<Vec<String>>,
 }
 
 impl<'s> NameWalk<'s> {
-    /// What a walk finds.
+    /// Returns the names that a single walk finds.
     pub(super) fn over(source: &'s str, walk: impl FnOnce(&mut NameWalk<'s>)) -> TemplateNames {
         let mut state = NameWalk::knowing(source, BTreeSet::new());
         walk(&mut state);
         state.names
     }
 
-    /// What a walk finds that knows which names are made only once: these stand for one value.
+    /// Walks twice: first to count the definitions of each name, then to resolve the names with one
+    /// definition to the value that they stand for.
     pub(super) fn twice(source: &'s str, walk: impl Fn(&mut NameWalk<'s>)) -> TemplateNames {
         let mut first = NameWalk::knowing(source, BTreeSet::new());
         walk(&mut first);
@@ -60,7 +61,7 @@ impl<'s> NameWalk<'s> {
         }
     }
 
-    /// A name stands for a value, or for each item of one.
+    /// Records that a name stands for a value, or for each item of a value.
     fn alias(&mut self, target: &Expr<'_>, value: &Expr<'_>, item: Option<&str>) {
         let (Expr::Var(name), Some(parts)) = (target, path_with_items(value)) else { return };
         if !self.once.contains(name.id) {
@@ -71,12 +72,12 @@ impl<'s> NameWalk<'s> {
         self.aliases.insert(name.id.to_owned(), whole);
     }
 
-    /// A path as it is without names of the template's own, where that is known.
+    /// Replaces a name that the template defines by the path it stands for, if that is known.
     fn whole(&self, parts: Vec<String>) -> Option<Vec<String>> {
         let Some(root) = parts.first().filter(|root| self.is_own(root)) else { return Some(parts) };
         let mut whole = self.aliases.get(root)?.clone();
         let rest = parts.get(1..).unwrap_or_default();
-        // A name for an output is a name for its text.
+        // An alias of an output stands for its text.
         if whole.len() == 2 && whole.first().is_some_and(|root| root == "outputs") && !rest.is_empty() {
             whole.push("text".to_owned());
         }
@@ -84,7 +85,7 @@ impl<'s> NameWalk<'s> {
         Some(whole)
     }
 
-    /// A statement and all in it.
+    /// Walks a statement and everything in it.
     pub(super) fn statement(&mut self, statement: &Stmt<'_>) {
         match statement {
             Stmt::Template(template) => self.statements(&template.children),
@@ -143,7 +144,7 @@ impl<'s> NameWalk<'s> {
         }
     }
 
-    /// An expression and all in it.
+    /// Walks an expression and everything in it.
     pub(super) fn expression(&mut self, expression: &Expr<'_>) {
         self.output(expression);
         if let Some(parts) = path(expression) {
@@ -232,7 +233,7 @@ impl<'s> NameWalk<'s> {
         }
     }
 
-    /// Notes where `outputs` stands if this is an output of it, or a part of one.
+    /// Records the offset of `outputs` if this expression is an output or a part of one.
     fn output(&mut self, expression: &Expr<'_>) {
         let mut depth = 0_usize;
         let mut inner = expression;
@@ -249,7 +250,7 @@ impl<'s> NameWalk<'s> {
             1 => OutputSense::Text,
             _ => OutputSense::Part,
         };
-        // A part is met before the output that it is a part of.
+        // The walk visits `outputs.ID.part` before the `outputs.ID` inside it.
         self.names.outputs.entry(root.span().start_offset as usize).or_insert(sense);
     }
 
@@ -277,11 +278,11 @@ impl<'s> NameWalk<'s> {
         }
     }
 
-    /// What a filter or a test is applied to; one that asks may be given what is undefined.
+    /// Walks the operand of a filter or a test. If the filter `asks`, its operand may be undefined.
     fn operand(&mut self, operand: &Expr<'_>, asks: bool) {
         match path(operand) {
             Some(parts) if asks => {
-                // What asks about an output as a whole may find that there is none.
+                // A test of a whole output must see an undefined value, so keep `outputs` there.
                 if parts.len() > 2 {
                     self.output(operand);
                 }
@@ -352,7 +353,7 @@ impl<'s> NameWalk<'s> {
         let is_own = parts.first().is_some_and(|root| self.is_own(root));
         let written = parts.len();
         let Some(parts) = self.whole(parts) else { return };
-        // What a name stands for was noted where it was made, and items are not looked into.
+        // The definition of the name recorded this use; uses of list items are not recorded.
         if is_own && (written == 1 || parts.iter().any(|part| part == ITEM)) {
             return;
         }
@@ -368,7 +369,7 @@ impl<'s> NameWalk<'s> {
     }
 }
 
-/// Ids are compared with their dashes as underscores.
+/// Writes the dashes of an id as underscores, so that paths compare equal.
 fn as_compared(mut parts: Vec<String>) -> Vec<String> {
     if parts.first().is_some_and(|root| root == "outputs")
         && let Some(id) = parts.get_mut(1)
@@ -378,12 +379,12 @@ fn as_compared(mut parts: Vec<String>) -> Vec<String> {
     parts
 }
 
-/// Where a path begins: the spans of its later parts begin behind that.
+/// Returns the start of a path. The span of a later part starts after it.
 pub(super) fn start(expression: &Expr<'_>) -> Span {
     base(expression).map_or_else(|| expression.span(), start)
 }
 
-/// What an attribute or an item is taken of.
+/// Returns the expression whose attribute or item this is.
 fn base<'e, 'a>(expression: &'e Expr<'a>) -> Option<&'e Expr<'a>> {
     match expression {
         Expr::GetAttr(attr) => Some(&attr.expr),

@@ -1,15 +1,15 @@
-//! Words: quotes, escapes and expansions, and the commands within them.
+//! Reads words: quotes, escapes and expansions, and the commands inside them.
 
 use super::super::{ShellCommand, ShellWord, Unclear};
 use super::{ListEnd, ShellReader, is_name};
 
-/// How far ahead the end of an arithmetic expression is looked for, and how often.
+/// Limits on the search for the end of an arithmetic expression: bytes per search, and number of searches.
 const LONGEST_SUM: usize = 1_000;
 const MOST_SUMS: usize = 100;
-/// An expansion that is longer is not repeated in the text of its command.
+/// The maximum length of an expansion that the command's text repeats.
 const LONGEST_EXPANSION: usize = 256;
 
-/// Bytes that may mean something: in a word, in double quotes, in backquotes.
+/// Bytes with a special meaning: in a word, in double quotes, in backquotes.
 const IN_WORD: Special = special(b" \t\n;&|()<>'\"\\$`*?[]{}");
 const IN_QUOTES: Special = special(b"\"\\$`");
 const IN_BACKQUOTES: Special = special(b"`\\");
@@ -113,7 +113,7 @@ impl ShellReader<'_, '_> {
             word.splits = true;
         }
         let text = command.text.get(start..).unwrap_or_default();
-        // A number, or a name in braces, before a redirection is the descriptor it is about.
+        // A number, or a name in braces, right before a redirection is its descriptor.
         let name = text.strip_prefix('{').and_then(|text| text.strip_suffix('}')).unwrap_or(text);
         let is_descriptor = !name.is_empty()
             && matches!(self.peek(), Some(b'<' | b'>'))
@@ -157,7 +157,7 @@ impl ShellReader<'_, '_> {
         }
     }
 
-    /// `$…` or a command in backquotes: what it becomes is not known, what it runs is.
+    /// Reads `$…` or a command in backquotes. Its result is unknown, but the commands in it are known.
     fn expansion(&mut self, command: &mut ShellCommand, word: &mut ShellWord, quoting: Quoting) {
         let (from, here) = (self.at, command.text.len());
         let mut splits = quoting == Quoting::None;
@@ -196,7 +196,7 @@ impl ShellReader<'_, '_> {
                     let is_part = |byte: u8| byte == b'_' || byte.is_ascii_alphanumeric();
                     let length = name.bytes().take_while(|byte| is_part(*byte)).count();
                     self.at += length;
-                    // A folder of the user's is one word.
+                    // These variables are folders, which count as one word.
                     splits &= !matches!(name.get(..length), Some("HOME" | "PWD"));
                 }
                 Some(byte) if byte.is_ascii_digit() || b"@*#?-$!".contains(&byte) => self.at += 1,
@@ -210,13 +210,13 @@ impl ShellReader<'_, '_> {
         word.splits |= splits;
     }
 
-    /// `<(…)` or `>(…)`.
+    /// Reads `<(…)` or `>(…)`.
     fn process(&mut self) {
         self.at += 2;
         self.within(|reader| reader.commands(ListEnd::BracketCloses));
     }
 
-    /// `${…}`, from its inside on.
+    /// Reads `${…}` after its opening brace.
     fn parameter(&mut self, quoting: Quoting) {
         let begin = self.at;
         let (mut scratch, mut word) = (ShellCommand::default(), ShellWord::default());
@@ -226,7 +226,7 @@ impl ShellReader<'_, '_> {
                 Some(b'}') => {
                     let inside = self.text.get(begin..self.at).unwrap_or_default();
                     self.at += 1;
-                    // The text of a variable is expanded once more, with the commands in it.
+                    // The shell expands the variable's value again and runs the commands in it.
                     let flags = inside.strip_prefix('(').and_then(|flags| flags.split(')').next());
                     if inside.ends_with("@P") || flags.is_some_and(|flags| flags.contains('e')) {
                         let word: String = inside.chars().take(LONGEST_EXPANSION).collect();
@@ -247,7 +247,7 @@ impl ShellReader<'_, '_> {
         }
     }
 
-    /// Reads only what is expanded: in arithmetic, or in a here-document.
+    /// Reads only the expansions of a text: in arithmetic, or in a here-document.
     pub(super) fn expansions(&mut self, until: Option<usize>) {
         let (mut scratch, mut word) = (ShellCommand::default(), ShellWord::default());
         while let Some(byte) = self.peek() {
@@ -266,7 +266,7 @@ impl ShellReader<'_, '_> {
         }
     }
 
-    /// A command in backquotes, within which a backslash goes before a few characters only.
+    /// Reads a command in backquotes. There, a backslash escapes only a few characters.
     fn backquotes(&mut self, quoting: Quoting) {
         self.at += 1;
         let mut inner = String::new();
@@ -293,7 +293,7 @@ impl ShellReader<'_, '_> {
         self.within(|reader| ShellReader::new(&inner, reader.script, reader.depth).all());
     }
 
-    /// `$'…'`, with the escapes of C.
+    /// Reads `$'…'`, with C escapes.
     fn escaped(&mut self, command: &mut ShellCommand) {
         self.at += 1;
         loop {
@@ -342,7 +342,7 @@ impl ShellReader<'_, '_> {
         self.at += 1;
     }
 
-    /// `(a b)` of `x=(a b)`: words, none of which runs.
+    /// Reads `(a b)` of `x=(a b)`. None of its words is a command.
     fn array(&mut self) {
         self.at += 1;
         self.within(|reader| {
@@ -357,7 +357,7 @@ impl ShellReader<'_, '_> {
                     }
                     Some(b'#') => reader.skip_line(),
                     Some(b'<' | b'>') if reader.is_process() => reader.word(&mut scratch),
-                    // Not every shell stops at a mistake.
+                    // Some shells continue after this syntax error.
                     Some(b';' | b'&' | b'|' | b'(' | b'<' | b'>') => return reader.give_up(),
                     Some(_) => reader.word(&mut scratch),
                 }
@@ -365,7 +365,8 @@ impl ShellReader<'_, '_> {
         });
     }
 
-    /// Where `))` closes what `((` opened right before `from`, if that can only be arithmetic.
+    /// Returns the position of the `))` that closes the `((` right before `from`, if this can only be
+    /// arithmetic.
     pub(super) fn sum(&mut self, from: usize) -> Option<usize> {
         self.sums += 1;
         if self.sums > MOST_SUMS {
@@ -385,7 +386,7 @@ impl ShellReader<'_, '_> {
         None
     }
 
-    /// Takes one character, whatever it is.
+    /// Copies one character of any kind.
     fn take(&mut self, command: &mut ShellCommand) {
         if let Some(c) = self.rest().chars().next() {
             command.text.push(c);
@@ -393,7 +394,7 @@ impl ShellReader<'_, '_> {
         }
     }
 
-    /// Takes one character, and all up to the next one that is special.
+    /// Copies one character and everything up to the next special byte.
     fn take_plain(&mut self, command: &mut ShellCommand, special: &Special) {
         let rest = self.rest();
         let first = rest.chars().next().map_or(0, char::len_utf8);
@@ -404,7 +405,7 @@ impl ShellReader<'_, '_> {
 }
 
 impl ShellWord {
-    /// The text between these places is not known.
+    /// Marks the text between two positions as unknown.
     fn open(&mut self, from: usize, to: usize) {
         self.hole = Some(self.hole.map_or((from, to), |(first, last)| (first.min(from), last.max(to))));
     }
@@ -415,7 +416,7 @@ impl ShellWord {
     }
 }
 
-/// How many bytes come before a special one.
+/// Returns the number of bytes before the first special one.
 fn plain(text: &str, special: &Special) -> usize {
     let is_special = |byte: u8| special.get(usize::from(byte)) == Some(&true);
     text.bytes().position(is_special).unwrap_or(text.len())

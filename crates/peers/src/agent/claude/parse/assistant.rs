@@ -1,4 +1,4 @@
-//! What the agent says, thinks and asks its tools to do.
+//! Messages of the agent: text, thinking and tool calls.
 
 use std::borrow::Cow;
 
@@ -13,12 +13,12 @@ use super::trouble;
 use crate::agent::claude::tools;
 use crate::agent::lines::shorten;
 
-/// How much of a tool's input is kept for people.
+/// The number of bytes of a tool's input to keep for people.
 const SHOWN: usize = 200;
 
 #[derive(Deserialize)]
 struct AssistantLine<'a> {
-    /// Known already; here so that a second one is an error.
+    /// Known already. Declared so that a second `type` is an error.
     #[serde(rename = "type")]
     _kind: IgnoredAny,
     #[serde(borrow, default)]
@@ -105,7 +105,7 @@ impl AssistantBlock<'_> {
     }
 }
 
-/// The one field of a tool's input that tells most, else its whole text, shortened.
+/// Returns the most informative field of a tool's input, or else the whole input, shortened.
 fn summarise(input: &RawValue) -> String {
     #[derive(Deserialize, Default)]
     #[serde(default)]

@@ -1,4 +1,4 @@
-//! What messages of several kinds are made of: blocks, token counts, shortened text.
+//! Parts that several kinds of messages share: blocks and token counts.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -6,11 +6,11 @@ use std::marker::PhantomData;
 use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use windlass_core::usage::Usage;
 
-/// The most entries of one list: more is no message of a CLI, and each takes more memory than bytes.
+/// The maximum length of a list. No CLI sends longer ones, and each entry takes more memory than its
+/// bytes.
 const LIST_MAX: usize = 10_000;
 
-/// A list of blocks. The content of a message may also be a text, or what we do not know: then
-/// there are none.
+/// A list of blocks. Empty if the content is a text or of an unknown form.
 pub(super) struct Blocks<T>(pub(super) Vec<T>);
 
 impl<T> Default for Blocks<T> {

@@ -1,4 +1,4 @@
-//! How a turn ended and what it cost.
+//! The outcome and the cost of a turn.
 
 use std::collections::BTreeMap;
 
@@ -12,9 +12,9 @@ use windlass_core::usage::Usage;
 use super::content::{Blocks, ClaudeTokens};
 use super::trouble;
 
-/// The longest value, in bytes: what is made of it takes many times as much.
+/// The maximum size of a structured value in bytes: its parsed form takes many times as much.
 const VALUE_MAX: usize = 1 << 20;
-/// The same of what each model used.
+/// The maximum size of the usage by model in bytes.
 const MODELS_MAX: usize = 64 * 1024;
 
 #[derive(Deserialize)]
@@ -60,7 +60,7 @@ pub(super) fn read(line: &str, out: &mut Vec<AgentEvent>) -> serde_json::Result<
     let structured: Option<Value> = match line.structured_output.map(RawValue::get) {
         Some(text) if text.len() > VALUE_MAX => {
             let what =
-                format!("the value has {} bytes and may have {VALUE_MAX}: it was left out", text.len());
+                format!("left out the value: it has {} bytes, at most {VALUE_MAX} are allowed", text.len());
             out.push(AgentEvent::Warning { what });
             None
         }
@@ -78,7 +78,7 @@ pub(super) fn read(line: &str, out: &mut Vec<AgentEvent>) -> serde_json::Result<
     Ok(())
 }
 
-/// `subtype` says `success` even for an error of the API.
+/// Describes the failure of a turn. `subtype` is `success` even for an API error.
 fn failure(line: &ResultLine<'_>) -> TurnFailure {
     let reason = line.terminal_reason.as_deref().unwrap_or_default();
     let cause = match reason {
@@ -95,9 +95,11 @@ fn failure(line: &ResultLine<'_>) -> TurnFailure {
     TurnFailure { cause, word: word.to_owned(), said: errors.first().or(line.result.as_ref()).cloned() }
 }
 
-/// The usage by model since the last result counts subagents and only this process. Where a CLI
-/// does not say it, there is `usage` (the main conversation alone) and the cost so far, which in
-/// a resumed conversation includes what was paid before.
+/// Returns the usage of the turn and whether its cost is cumulative.
+///
+/// The usage by model since the last result includes subagents and covers only this process. A CLI that
+/// lacks it reports `usage` (the main conversation alone) and the total cost, which in a resumed
+/// conversation includes earlier turns.
 fn result_usage(line: &ResultLine<'_>) -> serde_json::Result<(Usage, bool)> {
     let said = line.model_usage_since_last_result.map(RawValue::get).filter(|said| said.len() <= MODELS_MAX);
     let models: Option<BTreeMap<String, ModelUsage>> = match said {

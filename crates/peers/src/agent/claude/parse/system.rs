@@ -1,4 +1,4 @@
-//! What the CLI says of itself: the start of a conversation, retries, notices, limits.
+//! Messages of the CLI about itself: the start of a conversation, retries, notices, limits.
 
 use serde::Deserialize;
 use windlass_core::agent::{AgentEvent, ApiRetry, RateLimit};

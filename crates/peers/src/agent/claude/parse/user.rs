@@ -1,4 +1,4 @@
-//! What the agent's tools gave. The rest of what comes in the user's name says nothing to us.
+//! Results of the agent's tools. Other messages in the user's name are ignored.
 
 use std::borrow::Cow;
 
@@ -10,12 +10,12 @@ use windlass_core::agent::AgentEvent;
 use super::content::Blocks;
 use crate::agent::lines::shorten;
 
-/// How much of a tool's result is kept for people.
+/// The number of bytes of a tool's result to keep for people.
 const SHOWN: usize = 4 * 1024;
 
 #[derive(Deserialize)]
 struct UserLine<'a> {
-    /// Known already; here so that a second one is an error.
+    /// Known already. Declared so that a second `type` is an error.
     #[serde(rename = "type")]
     _kind: IgnoredAny,
     #[serde(borrow, default)]
@@ -38,7 +38,7 @@ struct UserBlock<'a> {
     kind: Cow<'a, str>,
     #[serde(default)]
     tool_use_id: Option<String>,
-    /// Read apart: a result of a form we do not know has no text, but the call was made.
+    /// Parsed separately: a result of an unknown form has no text, but the call still counts.
     #[serde(borrow, default)]
     content: Option<&'a RawValue>,
     #[serde(default)]
@@ -63,7 +63,7 @@ pub(super) fn read(line: &str, out: &mut Vec<AgentEvent>) -> serde_json::Result<
     Ok(())
 }
 
-/// The calls for which the CLI says that a permission decision was made.
+/// Returns the calls for which the CLI reports a permission decision.
 fn decided_calls(meta: Option<&RawValue>) -> Vec<String> {
     #[derive(Deserialize)]
     struct Meta {
@@ -75,7 +75,7 @@ fn decided_calls(meta: Option<&RawValue>) -> Vec<String> {
     list.0.into_iter().filter(|m| m.permission_decision.is_some()).map(|m| m.id).collect()
 }
 
-/// A text, or a list of parts of which some are text.
+/// Returns the text of a result, which is a string or a list with text parts.
 fn result_text(content: &RawValue) -> String {
     #[derive(Deserialize)]
     struct TextPart<'a>(#[serde(borrow)] Cow<'a, str>);

@@ -227,8 +227,8 @@ fn nodes_have_headings_by_their_depth_and_an_end() {
     assert!(told(&mut human, session(1, 1)).is_empty(), "one turn is no iteration");
     assert_eq!(human.agent(&[], &turn("fix@2"), &text("on it")), ["    on it"]);
     assert_eq!(told(&mut human, ends("fix@2")), ["  ok fix completed, 3 s"]);
-    let skipped = News::NodeSkipped { node: NodeId::new("b"), why: "`x` does not hold".to_owned() };
-    assert_eq!(told(&mut human, skipped), ["- b skipped: `x` does not hold"]);
+    let skipped = News::NodeSkipped { node: NodeId::new("b"), why: "`x` is false".to_owned() };
+    assert_eq!(told(&mut human, skipped), ["- b skipped: `x` is false"]);
 }
 
 #[test]

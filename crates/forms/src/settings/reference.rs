@@ -1,0 +1,429 @@
+//! Describes every setting once, and writes the two pages that people read: the commented built-in
+//! file `default.toml` and `docs/configuration.md`.
+//!
+//! A test compares both files with what this module writes, and this table with the keys that
+//! [`key`](super::key) takes. Default values come from `default.toml` itself.
+
+use std::fmt::Write as _;
+
+use super::key;
+use super::resolve::resolve;
+use super::words::{DURABILITIES, ISOLATIONS, MODES, ON_PERMISSION, ON_QUESTION, PROVIDERS};
+use crate::words::WordTable;
+
+/// A setting as the pages describe it.
+pub(super) struct SettingReference {
+    /// The key with dots. A part in capitals is a name that the user chooses.
+    pub(super) key: &'static str,
+    value: ValueType,
+    /// Whole sentences.
+    meaning: &'static str,
+    /// A value as TOML.
+    example: &'static str,
+    flag: Option<&'static str>,
+    /// The limit on a project's file, as the end of the sentence "A project's file may …".
+    project: Option<&'static str>,
+}
+
+enum ValueType {
+    Word(fn() -> Vec<&'static str>),
+    Text,
+    Path,
+    Count,
+    Duration,
+    Texts,
+    Words(fn() -> Vec<&'static str>),
+    Command,
+    Rules,
+}
+
+impl ValueType {
+    fn describe(&self) -> String {
+        match self {
+            ValueType::Word(words) => listed(&words(), "or"),
+            ValueType::Text => "string".to_owned(),
+            ValueType::Path => "path".to_owned(),
+            ValueType::Count => "whole number".to_owned(),
+            ValueType::Duration => "duration, such as `90s`, `15m` or `2h30m`".to_owned(),
+            ValueType::Texts => "list of strings".to_owned(),
+            ValueType::Words(words) => format!("list of {}", listed(&words(), "and")),
+            ValueType::Command => "command line, run by `sh -c`".to_owned(),
+            ValueType::Rules => "list of rules".to_owned(),
+        }
+    }
+}
+
+/// All settings, in the order of the pages.
+pub(super) const REFERENCE: &[SettingReference] = &[
+    SettingReference {
+        key: "driver",
+        value: ValueType::Word(|| vec!["claude", "sim"]),
+        meaning: "The agent CLI that runs a session. `sim` is a simulated agent that needs no model.",
+        example: "\"sim\"",
+        flag: Some("--driver"),
+        project: None,
+    },
+    SettingReference {
+        key: "model",
+        value: ValueType::Text,
+        meaning: "The model, by the name that the agent CLI uses. If unset, the CLI chooses.",
+        example: "\"opus\"",
+        flag: Some("--model"),
+        project: None,
+    },
+    SettingReference {
+        key: "isolation",
+        value: ValueType::Word(|| words(&ISOLATIONS)),
+        meaning: "The tools that an agent may use, and the settings that it loads. `strict` allows reading, editing, searching and the \
+                  shell, and loads no settings, hooks or MCP servers. `minimal` adds the web, subagents, skills and MCP, and loads the \
+                  project's settings. `permissive` allows every tool and also loads yours.",
+        example: "\"strict\"",
+        flag: Some("--isolation"),
+        project: None,
+    },
+    SettingReference {
+        key: "max_isolation",
+        value: ValueType::Word(|| words(&ISOLATIONS)),
+        meaning: "The most permissive isolation that a workflow may ask for. Windlass refuses a run that asks for more.",
+        example: "\"minimal\"",
+        flag: None,
+        project: Some("lower it but not raise it"),
+    },
+    SettingReference {
+        key: "plugins",
+        value: ValueType::Texts,
+        meaning: "Plugin folders to load. A path is relative to the file that names it. Each layer adds to the list.",
+        example: "[\"tools/review-plugin\"]",
+        flag: Some("--plugin"),
+        project: None,
+    },
+    SettingReference {
+        key: "max_iterations",
+        value: ValueType::Count,
+        meaning: "The most turns of a loop. 0 means no limit.",
+        example: "30",
+        flag: Some("--max-iterations"),
+        project: None,
+    },
+    SettingReference {
+        key: "mode",
+        value: ValueType::Word(|| words(&MODES)),
+        meaning: "How a loop starts its next turn. `fresh` starts a new session, `resume` resumes the last session in a new process, \
+                  `in_session` continues in the same process, and `plugin` leaves the loop to a plugin.",
+        example: "\"resume\"",
+        flag: Some("--mode"),
+        project: None,
+    },
+    SettingReference {
+        key: "stuck_after",
+        value: ValueType::Count,
+        meaning: "The number of turns without progress after which a loop ends as blocked. 0 means never.",
+        example: "3",
+        flag: None,
+        project: None,
+    },
+    SettingReference {
+        key: "timeout",
+        value: ValueType::Duration,
+        meaning: "The longest time that a run may take. If unset, a run has no limit.",
+        example: "\"4h\"",
+        flag: Some("--timeout"),
+        project: None,
+    },
+    SettingReference {
+        key: "check_timeout",
+        value: ValueType::Duration,
+        meaning: "The longest time that one check may take.",
+        example: "\"30m\"",
+        flag: None,
+        project: None,
+    },
+    SettingReference {
+        key: "grace",
+        value: ValueType::Duration,
+        meaning: "The time between asking a process to end and killing it.",
+        example: "\"20s\"",
+        flag: None,
+        project: None,
+    },
+    SettingReference {
+        key: "retry_delay",
+        value: ValueType::Duration,
+        meaning: "The wait after a transient error of the agent's service. It doubles with each retry.",
+        example: "\"10s\"",
+        flag: None,
+        project: None,
+    },
+    SettingReference {
+        key: "rate_limit_wait",
+        value: ValueType::Duration,
+        meaning: "The wait after a rate limit that does not say when it ends. It doubles each time.",
+        example: "\"15m\"",
+        flag: None,
+        project: None,
+    },
+    SettingReference {
+        key: "on_permission",
+        value: ValueType::Word(|| words(&ON_PERMISSION)),
+        meaning: "The answer to a permission request that no rule decides and that nobody is there to answer. `fail` ends the run as \
+                  blocked, `ask` waits for a person. At a terminal, Windlass asks you unless you set this or `on_question`.",
+        example: "\"ask\"",
+        flag: Some("--on-permission"),
+        project: Some("not set it to `allow`"),
+    },
+    SettingReference {
+        key: "on_question",
+        value: ValueType::Word(|| words(&ON_QUESTION)),
+        meaning: "The answer to an agent's question that nobody is there to answer. `fail` ends the run as blocked, `empty` gives an \
+                  empty answer, `wait` waits for a person.",
+        example: "\"wait\"",
+        flag: Some("--on-question"),
+        project: None,
+    },
+    SettingReference {
+        key: "durability",
+        value: ValueType::Word(|| words(&DURABILITIES)),
+        meaning: "What a recorded decision survives before Windlass acts on it: `full` survives a power cut, `normal` survives a crash \
+                  of the process.",
+        example: "\"normal\"",
+        flag: None,
+        project: None,
+    },
+    SettingReference {
+        key: "entities.providers",
+        value: ValueType::Words(|| words(&PROVIDERS)),
+        meaning: "The tools whose folders Windlass searches for commands, skills and agents. A higher layer replaces the list. The \
+                  entities that are part of Windlass are always there.",
+        example: "[\"windlass\", \"claude\"]",
+        flag: None,
+        project: None,
+    },
+    SettingReference {
+        key: "entities.project_path",
+        value: ValueType::Path,
+        meaning: "The folder to search for the project's entities, instead of the current folder and the folders above it up to the \
+                  repository. Relative to the file that names it.",
+        example: "\"../prompts\"",
+        flag: None,
+        project: Some("not name a folder outside the repository"),
+    },
+    SettingReference {
+        key: "entities.user_path",
+        value: ValueType::Path,
+        meaning: "The folder to search for your own entities, instead of your home folder.",
+        example: "\"/srv/prompts\"",
+        flag: None,
+        project: Some("not set it"),
+    },
+    SettingReference {
+        key: "checks.NAME",
+        value: ValueType::Command,
+        meaning: "A command that must succeed before a loop is complete. A project's file may set it: read the checks of a stranger's \
+                  repository before you run anything there.",
+        example: "\"cargo test\"",
+        flag: Some("--check"),
+        project: None,
+    },
+    SettingReference {
+        key: "permissions.allow",
+        value: ValueType::Rules,
+        meaning: "Tool calls that need no permission. `deny` and `ask` win over it.",
+        example: "[\"Bash(cargo test *)\"]",
+        flag: None,
+        project: Some("not set it"),
+    },
+    SettingReference {
+        key: "permissions.deny",
+        value: ValueType::Rules,
+        meaning: "Tool calls that Windlass refuses. It wins over `allow` and `ask`.",
+        example: "[\"Bash(git push *)\", \"Edit(docs/**)\"]",
+        flag: None,
+        project: None,
+    },
+    SettingReference {
+        key: "permissions.ask",
+        value: ValueType::Rules,
+        meaning: "Tool calls that a person, or `on_permission`, decides.",
+        example: "[\"WebFetch(domain:example.com)\"]",
+        flag: None,
+        project: None,
+    },
+    SettingReference {
+        key: "agents.DRIVER.program",
+        value: ValueType::Path,
+        meaning: "The program of an agent CLI: a path, or a name to look up.",
+        example: "\"/opt/claude/bin/claude\"",
+        flag: Some("--agent-bin"),
+        project: Some("not set it"),
+    },
+    SettingReference {
+        key: "agents.DRIVER.args",
+        value: ValueType::Texts,
+        meaning: "Arguments for the agent CLI, before all others.",
+        example: "[\"--verbose\"]",
+        flag: None,
+        project: Some("not set it"),
+    },
+];
+
+/// The tables of the file, each with the sentence that introduces it.
+const TABLE_INTROS: &[(&str, &str)] = &[
+    ("entities", "Where Windlass finds commands, skills and agents."),
+    ("checks", "Commands that prove that the work is done. You choose the names."),
+    (
+        "permissions",
+        "Rules about tool calls, within the isolation preset. A rule is a tool by any CLI's name, with or without a pattern: `Write`, \
+         `Bash(git push *)`, `Edit(docs/**)`, `mcp__server`. A rule about an unknown tool is an error. Each layer adds to the lists.",
+    ),
+    ("agents", "How Windlass starts an agent CLI, by driver."),
+];
+
+fn words<T: Copy + PartialEq>(table: &WordTable<T>) -> Vec<&'static str> {
+    table.0.iter().map(|(word, _)| *word).collect()
+}
+
+fn listed(words: &[&str], last: &str) -> String {
+    let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+    match quoted.as_slice() {
+        [] => String::new(),
+        [only] => only.clone(),
+        [first @ .., end] => format!("{} {last} {end}", first.join(", ")),
+    }
+}
+
+impl SettingReference {
+    /// Returns the built-in value as TOML, if the key has one.
+    fn default(&self) -> Option<String> {
+        let builtin = key::show(&resolve(Vec::new()).settings);
+        builtin.into_iter().find(|(key, _)| key == self.key).map(|(_, value)| value)
+    }
+
+    fn variable(&self) -> String {
+        format!("WINDLASS_{}", self.key.to_uppercase().replace('.', "_"))
+    }
+
+    fn table(&self) -> Option<&'static str> {
+        self.key.split_once('.').map(|(table, _)| table)
+    }
+
+    /// Returns the header and the key of an assignment in a TOML file.
+    fn in_file(&self) -> (Option<String>, String) {
+        let named = self.key.replace("NAME", "test").replace("DRIVER", "claude");
+        match named.rsplit_once('.') {
+            Some((table, key)) => (Some(format!("[{table}]")), key.to_owned()),
+            None => (None, named),
+        }
+    }
+}
+
+/// The line width of the comments in `default.toml`.
+const COMMENT_WIDTH: usize = 98;
+
+/// Returns `default.toml`: every setting with its meaning and its built-in value.
+pub fn default_file() -> String {
+    let mut file = String::from(
+        "# The built-in settings of Windlass. docs/configuration.md describes them with examples.\n#\n\
+         # Copy what you want to change to $XDG_CONFIG_HOME/windlass/config.toml (yours) or to\n\
+         # .windlass/config.toml (the project's). Higher layers win: built-in < user < project <\n\
+         # WINDLASS_* < flags. `windlass config show` names the source of each value.\n",
+    );
+    let mut current = None;
+    for setting in REFERENCE {
+        let (header, name) = setting.in_file();
+        let default = setting.default();
+        // A table whose entries are all examples stays commented out.
+        let mark = if header.as_deref() == Some("[agents.claude]") { "# " } else { "" };
+        if header != current {
+            let intro = TABLE_INTROS.iter().find(|(table, _)| Some(*table) == setting.table());
+            let _ = write!(file, "\n{}", comment(intro.map_or("", |(_, text)| text)));
+            let _ = writeln!(file, "{mark}{}", header.clone().unwrap_or_default());
+            current = header;
+        } else {
+            file.push('\n');
+        }
+        let choices = match &setting.value {
+            ValueType::Word(words) => format!(" Values: {}.", listed(&words(), "or")),
+            _ => String::new(),
+        };
+        file.push_str(&comment(&format!("{}{}{choices}", setting.meaning, project_rule(setting))));
+        let _ = match default {
+            Some(value) => writeln!(file, "{name} = {value}"),
+            None => writeln!(file, "# {name} = {}", setting.example),
+        };
+    }
+    file
+}
+
+fn project_rule(setting: &SettingReference) -> String {
+    setting.project.map(|rule| format!(" A project's file may {rule}.")).unwrap_or_default()
+}
+
+/// Wraps a text as comment lines.
+fn comment(text: &str) -> String {
+    let mut lines = String::new();
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        if line.len() + word.len() + 1 > COMMENT_WIDTH {
+            let _ = writeln!(lines, "#{line}");
+            line.clear();
+        }
+        let _ = write!(line, " {word}");
+    }
+    if !line.is_empty() {
+        let _ = writeln!(lines, "#{line}");
+    }
+    lines
+}
+
+const PAGE_HEAD: &str = "\
+# Configuration
+
+Windlass reads settings from five layers. A higher layer wins:
+
+1. the built-in defaults;
+2. your file, `$XDG_CONFIG_HOME/windlass/config.toml` (usually `~/.config/windlass/config.toml`);
+3. the project's file, `.windlass/config.toml` in the repository;
+4. environment variables that start with `WINDLASS_`;
+5. flags.
+
+`windlass config show` prints every setting with its value and the layer it comes from. An unknown key is a warning with a suggestion. An
+unknown key in `[permissions]`, or a typo in a key that limits an agent, is an error.
+
+A project's file comes with the repository that you cloned, so it cannot widen what an agent may do. The settings below say where a limit applies.
+
+In an environment variable, separate the items of a list with commas, of `WINDLASS_PLUGINS` with colons, and of arguments with blanks.
+
+";
+
+/// Returns `docs/configuration.md`: every key with its type, default, meaning and an example.
+pub fn page() -> String {
+    let mut page = String::from(PAGE_HEAD);
+    let _ = writeln!(page, "## Keys\n");
+    page.push_str("| key | default | type |\n|---|---|---|\n");
+    for setting in REFERENCE {
+        let default = setting.default().map_or_else(|| "not set".to_owned(), |value| format!("`{value}`"));
+        let anchor = setting.key.to_lowercase().replace('.', "");
+        let kind = setting.value.describe();
+        let _ = writeln!(page, "| [`{}`](#{anchor}) | {default} | {kind} |", setting.key);
+    }
+    let mut current = None;
+    for setting in REFERENCE {
+        if setting.table() != current {
+            current = setting.table();
+            if let Some((table, intro)) = TABLE_INTROS.iter().find(|(table, _)| Some(*table) == current) {
+                let _ = writeln!(page, "\n## The table `[{table}]`\n\n{intro}");
+            }
+        }
+        write_setting(&mut page, setting);
+    }
+    page
+}
+
+fn write_setting(page: &mut String, setting: &SettingReference) {
+    let (header, name) = setting.in_file();
+    let _ = writeln!(page, "\n### `{}`\n\n{}{}\n", setting.key, setting.meaning, project_rule(setting));
+    let flag = setting.flag.map(|flag| format!(", flag `{flag}`")).unwrap_or_default();
+    let _ = writeln!(page, "Variable `{}`{flag}.\n", setting.variable());
+    let header = header.map(|header| format!("{header}\n")).unwrap_or_default();
+    let _ = writeln!(page, "```toml\n{header}{name} = {}\n```", setting.example);
+}
