@@ -22,6 +22,7 @@ pub mod handle;
 pub mod home;
 mod inbox;
 mod named_lock;
+pub mod new_file;
 mod os;
 mod owner;
 pub mod person;
@@ -38,7 +39,6 @@ pub mod transcript;
 pub mod user_error;
 pub mod view;
 pub mod without_log;
-pub mod workflow_scope;
 pub mod workspace;
 
 pub use windlass_peers::agent::{self as agents, Agents};

@@ -16,7 +16,8 @@ impl Allowance {
     pub(super) fn is_spent(&self) -> Option<String> {
         let Allowance { budget, spent } = self;
         if let Some(most) = budget.turns.filter(|most| spent.turns >= *most) {
-            return Some(format!("the budget of {most} turns is spent"));
+            let turns = if most == 1 { "turn" } else { "turns" };
+            return Some(format!("the budget of {most} {turns} is spent"));
         }
         self.is_empty()
     }

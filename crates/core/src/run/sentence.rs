@@ -8,8 +8,8 @@ impl EndReason {
     /// Returns the reason as a sentence without a full stop.
     pub fn sentence(self) -> &'static str {
         match self {
-            EndReason::Marker => "the agent marked it done and all checks pass",
-            EndReason::Promise => "the agent gave its completion promise and all checks pass",
+            EndReason::Marker => "the agent marked it done",
+            EndReason::Promise => "the agent gave its completion promise",
             EndReason::Signal => "the agent signalled that it is done",
             EndReason::TurnDone => "the agent finished its turn",
             EndReason::BlockedMarker => "the agent says that it is blocked",

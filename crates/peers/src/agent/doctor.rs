@@ -15,10 +15,10 @@ pub enum ProbeError {
     /// The program did not print its version in time.
     #[error("`{program} --version` did not finish within {limit:?}", program = program.display())]
     Silent { program: PathBuf, limit: Duration },
-    #[error("`{program} --version` ended with code {code:?}: {said}", program = program.display())]
+    #[error("`{program} --version` {how}: {said}", program = program.display())]
     Failed {
         program: PathBuf,
-        code: Option<i32>,
+        how: String,
         /// The standard error of the program.
         said: String,
     },
@@ -42,7 +42,8 @@ pub fn probe(program: &Path) -> Result<String, ProbeError> {
     }
     if !output.succeeded() {
         let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        return Err(ProbeError::Failed { program: program.to_owned(), code: output.code, said });
+        let how = output.code.map_or("was killed".to_owned(), |code| format!("ended with code {code}"));
+        return Err(ProbeError::Failed { program: program.to_owned(), how, said });
     }
     let text = String::from_utf8_lossy(&output.stdout);
     Ok(text.lines().next().unwrap_or_default().trim().to_owned())
@@ -88,6 +89,6 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let program = script(dir.path(), "claude", "echo 'needs node 22' >&2; exit 1");
         let error = probe(&program).unwrap_err();
-        assert!(error.to_string().ends_with("ended with code Some(1): needs node 22"), "{error}");
+        assert!(error.to_string().ends_with("ended with code 1: needs node 22"), "{error}");
     }
 }

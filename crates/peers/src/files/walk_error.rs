@@ -30,7 +30,7 @@ pub enum WalkError {
     NotPlain,
     #[error("its name is not UTF-8")]
     OddName,
-    #[error("there are more than {0} names here; the rest is not read")]
+    #[error("there are more than {0} files and folders here; the rest is not read")]
     TooMany(usize),
     /// Any other error of the system.
     #[error("{0}")]

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 
 use windlass_core::graph::ids::is_id;
 use windlass_forms::workflow::builtin;
-use windlass_forms::workflow::document::{schema, starter};
+use windlass_forms::workflow::document::{print, read, schema, starter};
 
+use super::{WorkflowEntry, catalog};
 use crate::home::Home;
+use crate::new_file::{self, NewFileScope};
 use crate::user_error::{UserError, UserErrorKind};
-use crate::workflow_scope::{self, WorkflowScope};
 
 /// Returns the JSON Schema of workflow documents.
 pub fn document_schema() -> &'static str {
@@ -21,7 +22,7 @@ pub fn begin_document(
     home: &Home,
     cwd: &Path,
     name: &str,
-    shelf: WorkflowScope,
+    scope: NewFileScope,
 ) -> Result<PathBuf, UserError> {
     if !is_id(name) {
         return Err(UserError::new(UserErrorKind::Usage, format!("`{name}` is not a valid workflow name"))
@@ -32,31 +33,47 @@ pub fn begin_document(
         return Err(UserError::new(UserErrorKind::Configuration, format!("`{name}` comes with Windlass"))
             .hint(format!("choose another name, or change a copy of it: `windlass workflow eject {name}`")));
     }
-    put(home, cwd, name, shelf, &starter(name))
+    put(home, cwd, name, scope, &starter(name))
 }
 
-/// Writes a copy of a built-in workflow and returns its path. Never overwrites a file.
+/// Writes a workflow as a document for a person to change, and returns its path: a copy of a built-in one, or
+/// a translation of a `workflow.json`. Never overwrites a file.
 pub fn eject_document(
     home: &Home,
     cwd: &Path,
     name: &str,
-    shelf: WorkflowScope,
+    scope: NewFileScope,
+    plugins: &[PathBuf],
 ) -> Result<PathBuf, UserError> {
     let own = builtin();
-    let Some((name, text)) = own.iter().find(|(own, _)| *own == name) else {
-        let names: Vec<&str> = own.iter().map(|(name, _)| *name).collect();
-        return Err(UserError::new(
-            UserErrorKind::Configuration,
-            format!("`{name}` is not a built-in workflow"),
-        )
-        .hint(format!("there are: {}; any other is a file already", names.join(", "))));
+    if let Some((name, text)) = own.iter().find(|(own, _)| *own == name) {
+        return put(home, cwd, name, scope, text);
+    }
+    let catalog = catalog(home, cwd, plugins)?;
+    let Some(entry) = catalog.named(name)? else {
+        return Err(catalog.missing(name, &catalog.problems));
     };
-    put(home, cwd, name, shelf, text)
+    put(home, cwd, &entry.name, scope, &translated(entry)?)
 }
 
-fn put(home: &Home, cwd: &Path, name: &str, shelf: WorkflowScope, text: &str) -> Result<PathBuf, UserError> {
+/// Writes a `workflow.json` as a document.
+fn translated(entry: &WorkflowEntry) -> Result<String, UserError> {
+    let error = |text: String| UserError::new(UserErrorKind::Configuration, text);
+    let place = entry.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
+    if entry.text().is_some() {
+        return Err(error(format!("workflow `{}` is a document already: {place}", entry.name))
+            .hint("change that file, or copy it"));
+    }
+    let graph = entry.graph();
+    let text = format!("# Translated from {place}\n{}", print(&graph));
+    // A workflow that the document language cannot express must not change its meaning on the way.
+    let is_same = read(&text, &place).0.is_some_and(|document| document.workflow == *graph);
+    is_same.then_some(text).ok_or_else(|| error(format!("workflow `{}` cannot be a document", entry.name)))
+}
+
+fn put(home: &Home, cwd: &Path, name: &str, scope: NewFileScope, text: &str) -> Result<PathBuf, UserError> {
     // The same name in another format would define the same workflow twice.
-    let folder = workflow_scope::base(home, cwd, shelf).join("workflows");
+    let folder = new_file::base(home, cwd, scope).join("workflows");
     let others = ["yml", "json"].map(|extension| folder.join(format!("{name}.{extension}")));
     if let Some(other) = others.iter().find(|path| path.exists()) {
         let text = format!("{}: there is one already", other.display());
@@ -64,5 +81,5 @@ fn put(home: &Home, cwd: &Path, name: &str, shelf: WorkflowScope, text: &str) ->
             UserError::new(UserErrorKind::Configuration, text).hint("change that one, or move it away")
         );
     }
-    workflow_scope::put(home, cwd, shelf, &Path::new("workflows").join(format!("{name}.yaml")), text)
+    new_file::put(home, cwd, scope, &Path::new("workflows").join(format!("{name}.yaml")), text)
 }

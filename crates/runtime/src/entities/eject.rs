@@ -6,11 +6,11 @@ use windlass_core::entity::{Entity, EntityKind, Provider};
 use windlass_forms::entity::print;
 
 use crate::home::Home;
+use crate::new_file::{self, NewFileScope};
 use crate::user_error::{UserError, UserErrorKind};
-use crate::workflow_scope::{self, WorkflowScope};
 
 /// Writes a copy in Windlass's own format and returns its path. Never overwrites a file.
-pub fn eject(home: &Home, cwd: &Path, entity: &Entity, shelf: WorkflowScope) -> Result<PathBuf, UserError> {
+pub fn eject(home: &Home, cwd: &Path, entity: &Entity, scope: NewFileScope) -> Result<PathBuf, UserError> {
     if entity.source.provider != Provider::Windlass {
         // Its argument placeholders would mean something else in Windlass's format.
         let text = format!("{} `{}` is a file already: {}", entity.kind, entity.name, entity.source.path);
@@ -19,7 +19,7 @@ pub fn eject(home: &Home, cwd: &Path, entity: &Entity, shelf: WorkflowScope) -> 
             entity.source.provider
         )));
     }
-    workflow_scope::put(home, cwd, shelf, &place(entity), &print(entity))
+    new_file::put(home, cwd, scope, &place(entity), &print(entity))
 }
 
 /// Returns the path below `.windlass`. A name with several parts becomes one.

@@ -99,11 +99,7 @@ fn value(input: &WorkflowInput, given: &[(String, String)]) -> Result<Value, Use
             let number = text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
             json!(number.ok_or_else(|| wrong("a number"))?)
         }
-        InputKind::Boolean => match text.trim().to_lowercase().as_str() {
-            "true" | "yes" | "1" => json!(true),
-            "false" | "no" | "0" => json!(false),
-            _ => return Err(wrong("true or false")),
-        },
+        InputKind::Boolean => input.kind.read(text).ok_or_else(|| wrong(input.kind.wanted()))?,
     };
     if input.choices.is_empty() || input.choices.contains(&value) {
         return Ok(value);

@@ -9,7 +9,7 @@ use windlass_core::entity::{Entity, EntityKind};
 use windlass_core::graph::workflow::{PromptSource, Session, TurnLoop};
 use windlass_core::hook::permission::Isolation;
 use windlass_core::looping::{
-    DEFAULT_CONTINUE, DEFAULT_GO_ON, DEFAULT_MARKER, DEFAULT_TRACKER, LoopMode, LoopRules,
+    DEFAULT_CONTINUE, DEFAULT_CONTINUE_WITHOUT_TRACKER, DEFAULT_MARKER, DEFAULT_TRACKER, LoopMode, LoopRules,
 };
 use windlass_core::registry::Registry;
 use windlass_core::spec::{
@@ -261,7 +261,7 @@ impl PlanInputs<'_> {
         let signal = self.flags().until_signal.clone();
         let has_tracker = signal.is_none() && mode != LoopMode::Plugin;
         let marker = marker.filter(|_| has_tracker);
-        let go_on = if has_tracker { DEFAULT_CONTINUE } else { DEFAULT_GO_ON };
+        let go_on = if has_tracker { DEFAULT_CONTINUE } else { DEFAULT_CONTINUE_WITHOUT_TRACKER };
         let settings = self.settings();
         let most = self.flags().max_iterations;
         Ok(LoopRules {

@@ -9,7 +9,7 @@ use windlass_core::registry::limits::{DriverTools, EntityLimits, limits, limits_
 use windlass_core::registry::{Registry, expand, truncate};
 use windlass_runtime::catalog::Diagnostic;
 use windlass_runtime::entities::{self, LoadedEntities};
-use windlass_runtime::workflow_scope::WorkflowScope;
+use windlass_runtime::new_file::NewFileScope;
 
 use super::complete;
 use super::feed::{envelope, words};
@@ -430,8 +430,8 @@ impl Eject {
     fn perform(&self, invocation: &Invocation) -> Result<Exit, Report> {
         let loaded = self.of.load(invocation)?;
         let entity = find(&loaded, self.kind, &self.name)?;
-        let shelf = if self.user { WorkflowScope::User } else { WorkflowScope::Project };
-        let path = entities::eject(&invocation.home, &invocation.cwd, entity, shelf)?;
+        let scope = if self.user { NewFileScope::User } else { NewFileScope::Project };
+        let path = entities::eject(&invocation.home, &invocation.cwd, entity, scope)?;
         if self.of.json {
             return print(&[envelope("entity.ejected", words::now(), None, json!({ "path": path }))]);
         }

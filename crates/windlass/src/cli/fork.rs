@@ -40,12 +40,12 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NODE[:ITERATION]", value_parser = point)]
     at: ForkPoint,
 
-    /// How to answer permission requests that no rule decides [default: ask you if you watch, else as in the
+    /// Answer to permission requests that no rule decides [default: ask you if you watch, else as in the
     /// other run]
     #[arg(long, value_name = "ANSWER", value_parser = words_of(OnPermission::WORDS))]
     on_permission: Option<OnPermission>,
 
-    /// How to answer questions [default: ask you if you watch, else as in the other run]
+    /// Answer to questions [default: ask you if you watch, else as in the other run]
     #[arg(long, value_name = "ANSWER", value_parser = words_of(OnQuestion::WORDS))]
     on_question: Option<OnQuestion>,
 

@@ -228,7 +228,7 @@ fn hint_of(error: &RunError) -> Option<String> {
         RunError::OtherVersion { run, binary, .. } => {
             let how = binary.as_ref().map(|path| format!(": `{} resume {run}`", path.display()));
             format!(
-                "no step is lost, and `windlass ps` still lists the run: show or finish it with the windlass \
+                "no step is lost, and `windlass ps` still lists it: show or finish the run with the windlass \
                  that recorded it{}",
                 how.unwrap_or_default()
             )
@@ -275,10 +275,9 @@ mod tests {
     #[test]
     fn says_what_why_and_what_to_do() {
         let cause = std::io::Error::other("no space left on device");
-        let report =
-            Report::new(Exit::Output, "the output could not be written").caused_by(&cause).hint("free some");
+        let report = Report::new(Exit::Output, "cannot write the output").caused_by(&cause).hint("free some");
         let expected =
-            "error: the output could not be written\n  because no space left on device\n  hint: free some\n";
+            "error: cannot write the output\n  because no space left on device\n  hint: free some\n";
         assert_eq!(report.shown(), expected);
     }
 

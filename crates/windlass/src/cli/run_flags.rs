@@ -71,8 +71,8 @@ pub(crate) struct RunFlags {
     #[arg(long, value_name = "N", help_heading = LIMITS)]
     max_iterations: Option<u32>,
 
-    /// How one iteration follows another: fresh (a new session each time), in_session (one session that may
-    /// not stop), resume (the same session again) or plugin (the ralph-loop plugin) [default: fresh]
+    /// Loop mode: fresh (a new session for each iteration), in_session (one session that may not stop),
+    /// resume (the same session, resumed) or plugin (the ralph-loop plugin) [default: fresh]
     #[arg(long, value_parser = words_of(LoopMode::WORDS), help_heading = LIMITS)]
     mode: Option<LoopMode>,
 
@@ -84,12 +84,12 @@ pub(crate) struct RunFlags {
     #[arg(long, value_name = "TIME", value_parser = milliseconds, help_heading = LIMITS)]
     timeout: Option<u64>,
 
-    /// How to answer permission requests that no rule decides: deny, allow, fail (block the run) or ask (wait
-    /// for a person) [default: ask at a terminal, else deny]
+    /// Answer to permission requests that no rule decides: deny, allow, fail (block the run) or ask (wait for
+    /// a person) [default: ask at a terminal, else deny]
     #[arg(long, value_name = "ANSWER", value_parser = words_of(OnPermission::WORDS), help_heading = REQUESTS)]
     on_permission: Option<OnPermission>,
 
-    /// How to answer questions: fail (block the run), empty (the agent decides itself) or wait (for a person)
+    /// Answer to questions: fail (block the run), empty (the agent decides itself) or wait (for a person)
     /// [default: wait at a terminal, else fail]
     #[arg(long, value_name = "ANSWER", value_parser = words_of(OnQuestion::WORDS), help_heading = REQUESTS)]
     on_question: Option<OnQuestion>,
@@ -299,7 +299,7 @@ fn prepare(invocation: &Invocation, request: RunRequest) -> Result<Plan, Report>
                 }
                 () = &mut patience, if !has_spoken => {
                     has_spoken = true;
-                    note("still preparing: a command in the prompt text has not finished yet; Ctrl-C ends it");
+                    note("still preparing: a command in the prompt text is still running; Ctrl-C ends it");
                 }
             }
         }

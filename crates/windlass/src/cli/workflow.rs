@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 use windlass_runtime::catalog::{Catalog, Diagnostic, WorkflowEntry, catalog, check_workflow};
-use windlass_runtime::workflow_scope::WorkflowScope;
+use windlass_runtime::new_file::NewFileScope;
 
 use super::draw::DrawFormat;
 use super::feed::{envelope, words};
@@ -33,7 +33,8 @@ Examples:
 const EJECT: &str = "\
 Examples:
   windlass workflow eject tasks                  copy it to .windlass/workflows/tasks.yaml
-  windlass workflow eject loop --user            copy it for all projects";
+  windlass workflow eject loop --user            copy it for all projects
+  windlass workflow eject e2e --plugin ./e2e     translate the workflow.json of a plugin";
 
 /// List, show, check, draw and create workflows
 #[derive(Debug, clap::Args)]
@@ -95,10 +96,10 @@ enum WorkflowCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Copy a built-in workflow into .windlass, to change it
+    /// Write a built-in workflow or a workflow.json as a document in .windlass, to change it
     #[command(after_help = EJECT)]
     Eject {
-        /// Name of the built-in workflow
+        /// Name of the workflow
         #[arg(value_name = "NAME")]
         name: String,
 
@@ -106,9 +107,8 @@ enum WorkflowCommand {
         #[arg(long)]
         user: bool,
 
-        /// Print JSON, one object per line
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        of: Of,
     },
     /// Print the JSON Schema of workflow documents, for editors
     Schema,
@@ -134,16 +134,14 @@ pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
         WorkflowCommand::Show { name, of } => show(&invocation, &name, &of),
         WorkflowCommand::Check { name, of } => check(&invocation, name.as_deref(), &of),
         WorkflowCommand::Graph { name, format, of } => draw::perform(&invocation, &name, format, &of),
-        WorkflowCommand::New { name, user, json } => {
-            let shelf = if user { WorkflowScope::User } else { WorkflowScope::Project };
-            begin::new(&invocation, &name, shelf, json)
-        }
-        WorkflowCommand::Eject { name, user, json } => {
-            let shelf = if user { WorkflowScope::User } else { WorkflowScope::Project };
-            begin::eject(&invocation, &name, shelf, json)
-        }
+        WorkflowCommand::New { name, user, json } => begin::new(&invocation, &name, scope(user), json),
+        WorkflowCommand::Eject { name, user, of } => begin::eject(&invocation, &name, scope(user), &of),
         WorkflowCommand::Schema => begin::schema(),
     }
+}
+
+fn scope(is_user: bool) -> NewFileScope {
+    if is_user { NewFileScope::User } else { NewFileScope::Project }
 }
 
 fn list(invocation: &Invocation, of: &Of) -> Result<Exit, Report> {

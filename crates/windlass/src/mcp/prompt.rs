@@ -1,7 +1,7 @@
 //! The permission prompt: passes a request to the run, and the run's answer back.
 //!
-//! It knows nothing about a particular agent CLI. The dialect that installs it names the hook event, reads the
-//! arguments and writes the answer. It also supplies the refusal that is used if the run does not answer.
+//! It knows nothing about a particular agent CLI. The dialect that installs it names the hook event, reads
+//! the arguments and writes the answer. It also supplies the refusal that is used if the run does not answer.
 
 use serde_json::{Map, Value, json};
 use windlass_pawl::hook;

@@ -38,7 +38,7 @@ fn a_second_interrupt_does_not_wait_for_an_agent_that_does_not_end() {
     let agent = stage.cli();
 
     started.signal(Signal::INT);
-    wait::until(soon(), || started.said().contains("once more ends it at once"));
+    wait::until(soon(), || started.said().contains("press Ctrl-C again to force quit"));
     assert!(windlass_testkit::procs::is_alive(agent.pid));
     started.signal(Signal::INT);
     let ended = started.end();

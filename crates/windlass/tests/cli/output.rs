@@ -133,7 +133,7 @@ fn output_that_cannot_be_written_is_said_and_the_run_is_done() {
     let full = || Stdio::from(File::options().write(true).open("/dev/full").unwrap());
     let output = stage.command(LOOP).stdout(full()).stderr(Stdio::piped()).output().unwrap();
     assert_exit(&output, 7);
-    assert!(text(&output.stderr).contains("hint: the run is over"), "{}", story(&output));
+    assert!(text(&output.stderr).contains("hint: the run has ended"), "{}", story(&output));
     stage.newest("completed");
     for args in [&["ps"][..], &["--help"], &["doctor"]] {
         assert_exit(&stage.command(args).stdout(full()).output().unwrap(), 7);
@@ -267,7 +267,7 @@ fn what_was_uncommitted_before_is_not_said_to_be_changed() {
     let output = stage.run(LOOP);
     assert_exit(&output, 0);
     let shown = text(&output.stdout);
-    let (_, changes) = shown.split_once("changed since it began").unwrap();
+    let (_, changes) = shown.split_once("files changed since the run started").unwrap();
     let names =
         ["new (new, not", "touched (new, not", "mine (uncommitted when the run started, and changed again)"];
     assert!(names.iter().all(|name| changes.contains(name)), "{shown}");

@@ -123,7 +123,7 @@ fn an_empty_line_leaves_the_question_to_be_answered_elsewhere() {
     let terminal = Terminal::open(&stage, "windlass loop x --driver sim");
     terminal.shows("  >");
     terminal.types(&["Enter"]);
-    terminal.shows("left waiting; answer it: windlass answer ");
+    terminal.shows("not answered yet; answer it: windlass answer ");
     terminal.shows("waiting for you");
     let run = stage.newest("waiting");
     assert_exit(&stage.run(&["answer", &run, "8080"]), 0);

@@ -322,9 +322,9 @@ fn an_ask_that_does_not_take_yes_says_what_it_takes() {
     let mut going = place.start(&["run", "--workflow", "paint", "--json", "--on-question", "wait"]);
     let run = going.run();
     going.wait_for("run.waiting");
-    let words = ["`yes` is none of the choices: red, green", "windlass answer"];
+    let words = ["`yes` is not one of the choices of run", "windlass answer"];
     place.go(&["approve", &run]).assert_refused(2, &words);
-    place.go(&["approve", &run, "--deny", "ugly"]).assert_refused(2, &["`no` is none of the choices"]);
+    place.go(&["approve", &run, "--deny", "ugly"]).assert_refused(2, &["`no` is not one of the choices"]);
     assert_eq!(place.go(&["answer", &run, "red"]).code, 0);
     assert_eq!(going.end().code, 0);
 }
@@ -372,7 +372,7 @@ fn a_node_is_tried_again_and_a_failure_can_be_lived_with() {
     {
         assert!(told.contains(&format!("\n{line}")), "{line} is not in\n{told}");
     }
-    assert!(!told.contains("going on"), "{told}");
+    assert!(!told.contains("continuing"), "{told}");
     assert_eq!(fs::read_to_string(place.repo().join("n")).unwrap().lines().count(), 3);
     assert_eq!(place.prompts(), ["true"]);
 }
@@ -423,7 +423,7 @@ fn a_paused_run_begins_nothing_until_it_goes_on() {
         shown.lines[0]["data"]["nodes"].as_array().unwrap().iter().map(|node| &node["turns"]).collect();
     assert_eq!(turns, [1, 0], "the turn of `b` has not begun: {shown}");
     let told = place.go(&["logs", &run]).stdout;
-    assert!(told.contains("\nb is held back by the pause\n"), "{told}");
+    assert!(told.contains("\nb will start when the run continues\n"), "{told}");
     assert_eq!(place.go(&["resume", &run]).code, 0);
     assert_eq!(going.end().code, 0);
     assert_eq!(asked(&place, "b").len(), 1);

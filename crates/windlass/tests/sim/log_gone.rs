@@ -121,7 +121,7 @@ fn a_cancel_reaches_an_owner_whose_log_is_gone_and_the_agent_stays_ended() {
         place.assert_nothing_is_left();
         assert_eq!(place.requests().len(), 1, "{what}: the agent was not started again");
         let doctor = place.go(&["doctor"]);
-        assert!(!doctor.stdout.contains("still works"), "{what}: {doctor}");
+        assert!(!doctor.stdout.contains("still runs"), "{what}: {doctor}");
     }
 }
 

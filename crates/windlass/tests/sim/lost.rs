@@ -67,7 +67,7 @@ fn a_lost_log_is_noticed_and_what_lives_of_its_runs_can_be_ended() {
         for (verb, arguments) in [("ps", &["ps"][..]), ("doctor", &["doctor"])] {
             let ran = place.go(arguments);
             let said = [ran.stdout.as_str(), &ran.stderr].concat();
-            let told = format!("run {run} is not in the log and still works");
+            let told = format!("run {run} is not in the log but still runs");
             assert!(
                 said.contains(&told) && said.contains(&format!("windlass cancel {run}")),
                 "{verb}: {ran}"
@@ -76,13 +76,13 @@ fn a_lost_log_is_noticed_and_what_lives_of_its_runs_can_be_ended() {
         let words = ["is not in the log", "folder", "`windlass cancel"];
         place.go(&["show", &run]).assert_refused(3, &words);
         let resumed = place.go(&["resume"]);
-        assert!(resumed.stderr.contains("holds no run, but 1 run has left its folder"), "{what}: {resumed}");
+        assert!(resumed.stderr.contains("has no runs, but 1 run has left its folder"), "{what}: {resumed}");
         place
             .sealed
             .write("repo/.windlass/workflows/s.yaml", "name: s\nnodes: [ { id: s, shell: 'true' } ]\n");
         let beside = place.go(&["run", "--workflow", "s", "--json"]);
         assert_eq!(beside.code, 0, "{what}: {beside}");
-        assert!(beside.stderr.contains("still works: loop.1.1.session in "), "{what}: {beside}");
+        assert!(beside.stderr.contains("still runs: loop.1.1.session in "), "{what}: {beside}");
         let folder = state(&place).join("runs").join(&run);
         let before = fs::read_dir(&folder).unwrap().count();
         let cancelled = place.go(&["cancel", &run, "--json"]);
@@ -91,10 +91,9 @@ fn a_lost_log_is_noticed_and_what_lives_of_its_runs_can_be_ended() {
         place.assert_nothing_is_left();
         assert_eq!(fs::read_dir(&folder).unwrap().count(), before, "nothing was deleted");
         let again = place.go(&["cancel", &run]);
-        assert!(again.code == 0 && again.stderr.contains("nothing of it lived"), "{what}: {again}");
+        assert!(again.code == 0 && again.stderr.contains("nothing was running"), "{what}: {again}");
         let dead = place.go(&["ps"]);
-        let told =
-            format!("run {run} is not in the log, and nothing of it runs; if you do not need its folder");
+        let told = format!("run {run} is not in the log and has no live process; you can delete its folder");
         assert!(dead.stderr.contains(&told), "{dead}");
     }
 }

@@ -53,13 +53,13 @@ fn a_list_is_begun_filled_worked_off_and_done() {
     assert_eq!(fine(&place, &more).stdout, "2  Write the printer\n");
     assert_eq!(fine(&place, &["next"]).stdout, "1  Write the parser\nwhy: the only one that is ready\n");
     assert_eq!(fine(&place, &["set", "1", "doing"]).stdout, "1  in_progress (was pending)\n");
-    assert_eq!(fine(&place, &["next"]).stdout, "nothing is ready: 1 in progress\n");
+    assert_eq!(fine(&place, &["next"]).stdout, "no task is ready: 1 in progress\n");
     assert_eq!(fine(&place, &["set", "#1", "Done"]).stdout, "1  passing (was in_progress)\n");
-    assert_eq!(fine(&place, &["set", "1", "ok"]).stdout, "1  passing already\n");
+    assert_eq!(fine(&place, &["set", "1", "ok"]).stdout, "1  already passing\n");
     let next = fine(&place, &["next"]).stdout;
-    assert_eq!(next, "2  Write the printer\nwhy: the only one that is ready; what it waits for is done: 1\n");
+    assert_eq!(next, "2  Write the printer\nwhy: the only one that is ready; its dependencies are done: 1\n");
     fine(&place, &["set", "2", "wontfix"]);
-    assert_eq!(fine(&place, &["next"]).stdout, "all is done: 2 tasks: 1 passing, 1 skipped\n");
+    assert_eq!(fine(&place, &["next"]).stdout, "all tasks are done: 2 tasks: 1 passing, 1 skipped\n");
     assert_eq!(fine(&place, &["check"]).stdout, "tasks.json: ok, 2 tasks\n");
     let kept: Value = serde_json::from_str(&file(&place)).unwrap();
     let printer = json!({"id": "2", "name": "Write the printer", "description": "All of it.", "status": "skipped",
@@ -122,7 +122,7 @@ fn json_is_one_object_a_line() {
         (&next["next"], &next["task"]["id"], &next["ready"]),
         (&json!("task"), &json!("3"), &json!(["3"]))
     );
-    assert!(next["why"].as_str().unwrap().contains("is tried again"));
+    assert!(next["why"].as_str().unwrap().contains("gets another try"));
     let checked = tasks(&place, &["check", "--json"]);
     assert_eq!((checked.code, checked.all("diagnostic").len()), (CONFIGURATION, 1), "{checked}");
     assert_eq!(checked.all("checked")[0]["ok"], false);
@@ -141,12 +141,12 @@ fn next_says_why() {
     let (low, lower) = (with_priority("a", json!(2)), with_priority("b", json!(1)));
     let place = with(json!([task("x", "pending", &[]), low.clone(), lower.clone()]));
     let next = fine(&place, &["next"]).stdout;
-    assert_eq!(next, "b  Task b\nwhy: the lowest priority, 1, of 3 that are ready\nready too: a, x\n");
+    assert_eq!(next, "b  Task b\nwhy: the lowest priority, 1, of 3 that are ready\nalso ready: a, x\n");
     let place = with(json!([low, with_priority("c", json!(2))]));
     let next = fine(&place, &["next"]).stdout;
     assert_eq!(
         next,
-        "a  Task a\nwhy: the first in the file with priority 2, of 2 that are ready\nready too: c\n"
+        "a  Task a\nwhy: the first in the file with priority 2, of 2 that are ready\nalso ready: c\n"
     );
 }
 

@@ -126,7 +126,7 @@ fn more_turns_would_have_let_it_go_on() {
     let ran = place.go(&["run", "--workflow", "endless", "--json"]);
     assert_eq!(ran.code, 9, "{ran}");
     let told = place.go(&["replay", ran.run(), "--what-if", "max_iterations=4"]);
-    assert!(told.stdout.contains("it would have gone on here"), "{told}");
+    assert!(told.stdout.contains("it would have continued here"), "{told}");
     let told = place.go(&["replay", ran.run(), "--what-if", "max_iterations=1"]);
     assert!(told.stdout.contains("it would have ended here: exhausted (max_iterations)"), "{told}");
 }
@@ -180,7 +180,7 @@ fn a_fork_begins_at_its_node_and_nothing_before_is_started_again() {
     let later = place.go(&["fork", first.run(), "--at", "look"]);
     assert_eq!(later.code, 0, "{later}");
     assert!(
-        later.stderr.contains("the folder is as it is now: nothing that was done there is undone"),
+        later.stderr.contains("the run uses the folder as it is now: Windlass undoes nothing there"),
         "{later}"
     );
     assert!(!later.stdout.contains("build completed"), "that is told by the other run: {later}");
@@ -355,7 +355,7 @@ fn a_dry_run_walks_every_node_and_starts_nothing() {
         assert!(walk.contains(line), "`{line}` is missing: {planned}");
     }
     let last = planned.stdout.lines().last().unwrap();
-    assert!(last.starts_with("with stubs it ends: completed after 4 turns; at most "), "{planned}");
+    assert!(last.starts_with("the run with stubs ends: completed after 4 turns; at most "), "{planned}");
     assert!(place.requests().is_empty());
     assert!(!place.repo().join("tries").exists());
     assert_eq!(place.ps(), [] as [Value; 0]);

@@ -37,7 +37,7 @@ fn every_run_below_is_told_as_it_begins_however_deep() {
     let again = place.go(&["logs", ran.run(), "--json"]);
     assert_eq!(kinds(&again), kinds(&ran));
     let told = place.go(&["run", "--workflow", "l1"]).stdout;
-    assert!(told.contains("of `l3` begins"), "{told}");
+    assert!(told.contains("of `l3`: windlass logs"), "{told}");
     assert!(told.lines().any(|line| line.contains("[a]") && line.contains("[a2]")), "{told}");
 }
 
@@ -56,7 +56,7 @@ fn a_run_waits_when_only_a_run_within_it_asks_and_the_list_says_what_it_spent() 
     assert_eq!(place.go(&["pause", &run]).code, 0);
     assert_eq!(outer(&place, &run)["status"], "waiting", "nothing works below");
     assert_eq!(place.go(&["resume", &run]).code, 0);
-    let lost = ["asks for words", "windlass answer", "\"not that\""];
+    let lost = ["asks for text", "windlass answer", "\"not that\""];
     place.go(&["approve", &run, "--deny", "not that"]).assert_refused(2, &lost);
     assert_eq!(place.go(&["answer", &run, "not that"]).code, 0);
     assert_eq!(going.end().code, 0);
@@ -85,7 +85,7 @@ fn an_event_for_a_run_that_has_not_begun_is_refused_with_where_it_belongs() {
     let run = going.run();
     going.wait_for("run.waiting");
     let early = place.go(&["send", &run, "--event", "z"]);
-    early.assert_refused(2, &["no node of run", "a run of `inner` does", "once it has begun"]);
+    early.assert_refused(2, &["no node of run", "a run of `inner` will", "once that run has started"]);
     assert_eq!(place.go(&["answer", &run, "yes"]).code, 0);
     until(LIMIT, || place.go(&["send", &run, "--event", "z"]).code == 0);
     assert_eq!(going.end().code, 0);

@@ -84,7 +84,7 @@ fn a_workflow_with_mistakes_is_not_one_that_does_not_exist() {
         let ran = place.go(&args);
         assert_eq!(ran.code, CONFIGURATION, "{ran}");
         let name = args[2];
-        assert!(ran.stderr.contains(&format!("workflow `{name}` has mistakes")), "{ran}");
+        assert!(ran.stderr.contains(&format!("workflow `{name}` has errors")), "{ran}");
         assert!(ran.stderr.contains("unknown key `promt`") && ran.stderr.contains("file.yaml:3:5"), "{ran}");
         assert!(!ran.stderr.contains("no workflow"), "{ran}");
     }

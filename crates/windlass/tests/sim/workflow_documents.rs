@@ -202,8 +202,39 @@ fn a_built_in_workflow_is_copied_out_once_and_the_copy_is_run() {
 
     let unknown = place.go(&["workflow", "eject", "../loop"]);
     assert_eq!(unknown.code, CONFIGURATION);
-    assert!(unknown.stderr.contains("is not a built-in workflow"), "{unknown}");
+    assert!(unknown.stderr.contains("no workflow `../loop`"), "{unknown}");
     assert!(unknown.stderr.contains("there are: loop, tasks"), "{unknown}");
+}
+
+#[test]
+fn a_workflow_json_is_translated_to_a_document_that_does_the_same() {
+    let place = place(json!([last_turn()]));
+    let plugin = place.sealed.root().join("plugin");
+    place.sealed.write("plugin/.claude-plugin/plugin.json", r#"{ "name": "e2e-plugin" }"#);
+    place.sealed.write(
+        "plugin/workflow.json",
+        r#"{
+          "name": "e2e",
+          "promptTemplate": "Test {input}",
+          "loop": { "enabled": true, "completionMarker": "E2E_COMPLETE", "maxIterations": 7 },
+          "isolation": "permissive"
+        }"#,
+    );
+    let plugin = plugin.to_str().unwrap();
+    let ejected = place.go(&["workflow", "eject", "e2e", "--plugin", plugin]);
+    assert_eq!(ejected.code, 0, "{ejected}");
+    assert!(ejected.stderr.contains("`windlass run --workflow project:e2e` runs this one"), "{ejected}");
+    let text = std::fs::read_to_string(place.repo().join(".windlass/workflows/e2e.yaml")).unwrap();
+    assert!(text.contains("E2E_COMPLETE") && text.contains("max: 7"), "{text}");
+    let plan = |args: &[&str]| place.go(&[args, &["login", "--dry-run"]].concat()).stdout;
+    let translated = plan(&["run", "--workflow", "project:e2e"]);
+    let original = plan(&["run", "--workflow", "e2e-plugin:e2e", "--plugin", plugin]);
+    for fact in ["permissive", "Test login", "iterations  7", "E2E_COMPLETE"] {
+        assert!(translated.contains(fact) && original.contains(fact), "{fact}\n{translated}\n{original}");
+    }
+    let again = place.go(&["workflow", "eject", "project:e2e"]);
+    assert_eq!(again.code, CONFIGURATION);
+    assert!(again.stderr.contains("is a document already"), "{again}");
 }
 
 #[test]

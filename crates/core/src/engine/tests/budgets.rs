@@ -25,7 +25,7 @@ fn a_run_starts_no_more_turns_than_it_may() {
     assert_eq!(story.does(), ["b.1.1.cleanup"]);
     assert_eq!(story.cleaned("b").ended(), (FinalStatus::Exhausted, EndReason::Budget));
     assert_eq!(story.state.spent.turns, 1);
-    assert_eq!(story.detail(), "the budget of 1 turns is spent");
+    assert_eq!(story.detail(), "the budget of 1 turn is spent");
 }
 
 #[test]

@@ -300,13 +300,14 @@ fn what_another_run_is_told_is_of_the_kind_it_wants() {
     assert_eq!(fits(InputKind::Integer, "{{ 1 + 1 }}"), json!(2));
     assert_eq!(fits(InputKind::Number, "1.5"), json!(1.5));
     assert_eq!(fits(InputKind::Boolean, "{{ 1 == 1 }}"), json!(true));
+    assert_eq!(fits(InputKind::Boolean, "Yes"), json!(true), "as `workflow check` and `--input` read it");
     assert_eq!(fits(InputKind::Text, "[1]"), json!("[1]"));
     for (kind, text) in [
         (InputKind::List, "a, b"),
         (InputKind::List, "[[1]]"),
         (InputKind::Integer, "1.5"),
         (InputKind::Number, "many"),
-        (InputKind::Boolean, "1"),
+        (InputKind::Boolean, "perhaps"),
     ] {
         assert_eq!(told(kind, text).ended(), (FinalStatus::Failed, EndReason::Template), "{text}");
     }
@@ -396,7 +397,7 @@ fn runs_side_by_side_are_told_what_the_others_leave_them() {
     child.tell(Event::Allowed { budget: left(1, 0.75) }).tell(Event::Allowed { budget: left(4, 0.75) });
     child.says("a", "").prepared("b").cleaned("b");
     assert_eq!(child.ended(), (FinalStatus::Exhausted, EndReason::Budget));
-    assert_eq!(child.detail(), "the budget of 1 turns is spent");
+    assert_eq!(child.detail(), "the budget of 1 turn is spent");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Flags on workflows of several nodes.
 
 use windlass_core::graph::workflow::{Node, NodeKind, TaskLoopNode};
-use windlass_core::looping::DEFAULT_GO_ON;
+use windlass_core::looping::DEFAULT_CONTINUE_WITHOUT_TRACKER;
 
 use super::*;
 
@@ -99,7 +99,7 @@ fn a_signal_takes_the_place_of_marker_and_tracker() {
     let spec = place.plan(&request).spec;
     let rules = session_settings(&spec, "loop").rules.clone().unwrap();
     assert_eq!((rules.signal.as_deref(), rules.marker, rules.tracker_path), (Some("COMPLETE"), None, None));
-    assert_eq!(rules.continue_message, DEFAULT_GO_ON);
+    assert_eq!(rules.continue_message, DEFAULT_CONTINUE_WITHOUT_TRACKER);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What the agent says and does, as lines for people.
+//! Shows what the agent says and does, as lines for people.
 
 use windlass_core::agent::AgentEvent;
 
@@ -9,19 +9,19 @@ use super::wrap::{first, wrap};
 use crate::cli::sanitize::{columns, padded, plain, plain_line, plain_short};
 use crate::cli::terminal::{Terminal, TextTone};
 
-/// How many lines of one text are shown while a run is watched.
+/// The most lines of one text in a live feed.
 const LINES: usize = 12;
-/// How much of what a hook says is shown.
+/// The longest hook message that is shown.
 const HOOK_ERROR: usize = 1000;
-/// The width of a tool's name, so that most summaries stand below each other.
+/// The width of a tool's name, so that most summaries line up.
 const NAME: usize = 5;
 
-/// The lines of one event; most say nothing a person needs.
+/// Returns the lines of one event. Most events have none.
 pub(super) fn lines(screen: Terminal, style: Style, workspace: &str, event: &AgentEvent) -> Vec<String> {
     match event {
         AgentEvent::Text { text, side, .. } => speech(screen, style, text, *side),
         AgentEvent::Thinking { text, side } if style.thinking => thought(screen, style, text, *side),
-        // The question itself is told where it waits for an answer.
+        // The prompt shows the question itself.
         AgentEvent::ToolUse { name, side, asks: true, .. } => {
             vec![tool(screen, name, "", *side)]
         }
@@ -38,10 +38,10 @@ pub(super) fn lines(screen: Terminal, style: Style, workspace: &str, event: &Age
             let (what, number, most) = (plain_line(&retry.error), retry.attempt, retry.max_retries);
             vec![screen.paint(
                 TextTone::Careful,
-                &format!("  {what}: the CLI tries again in {wait} ({number} of {most})"),
+                &format!("  {what}: the agent CLI retries in {wait} ({number} of {most})"),
             )]
         }
-        // A Stop that is held is the loop at work, and not the error the CLI takes it for.
+        // The CLI reports a blocked Stop hook as an error, but that is how the loop works.
         AgentEvent::Notice { about, .. } if about == "stop-hook-error" => Vec::new(),
         AgentEvent::Notice { text, .. } if !text.is_empty() => {
             vec![screen.paint(TextTone::Faint, &notice(text))]
@@ -60,7 +60,7 @@ pub(super) fn lines(screen: Terminal, style: Style, workspace: &str, event: &Age
     }
 }
 
-/// Where a line begins: a subagent's words stand further in.
+/// Returns the indentation of a line; a subagent's lines are indented further.
 fn indent(side: bool) -> &'static str {
     if side { "    | " } else { "  " }
 }
@@ -91,7 +91,7 @@ fn bounded(style: Style, lines: Vec<String>, side: bool) -> Vec<String> {
     shown
 }
 
-/// A path in the workspace is shown as it is seen from there.
+/// Makes a path in the workspace relative to it.
 fn within<'a>(workspace: &str, summary: &'a str) -> &'a str {
     let inside = summary.strip_prefix(workspace).and_then(|rest| rest.strip_prefix('/'));
     inside.filter(|_| !workspace.is_empty()).unwrap_or(summary)
@@ -106,12 +106,12 @@ fn tool(screen: Terminal, name: &str, summary: &str, side: bool) -> String {
 }
 
 fn tool_error(screen: Terminal, text: &str, side: bool) -> String {
-    // What a hook says tells a person what to do: it is not cut in the middle of a sentence.
+    // A hook's message tells a person what to do, so it is not cut in the middle of a sentence.
     let room = if is_of_hook(text) { HOOK_ERROR } else { screen.width.saturating_sub(12).max(10) };
     screen.paint(TextTone::Bad, &format!("{}  error: {}", indent(side), plain_short(text, room)))
 }
 
-/// Whether the CLI shows the words of a hook: `PreToolUse:Bash hook error: …`.
+/// Decides whether the text is the message of a hook: `PreToolUse:Bash hook error: …`.
 fn is_of_hook(text: &str) -> bool {
     let begin = text.split_once(" hook error").map(|(begin, _)| begin);
     begin.is_some_and(|begin| begin.len() < 100 && !begin.contains('\n'))

@@ -1,4 +1,4 @@
-//! What only a person can answer, and how they do it.
+//! Describes the requests that only a person can answer, and the commands that answer them.
 
 use windlass_core::hook::{Question, QuestionOption};
 use windlass_core::id::{HookId, RunId};
@@ -9,38 +9,36 @@ use crate::cli::sanitize::{plain, plain_line, plain_short, shorten};
 
 /// The longest input of a tool that is shown.
 const INPUT: usize = 300;
-/// The longest that something asked is in one line.
+/// The longest request on one line.
 const GIST: usize = 120;
-/// The longest line of a question, and how many of them are shown.
+/// The longest line of a question, and the most lines that are shown.
 const LINE: usize = 400;
 const LINES: usize = 20;
 
-/// Whether the agent of a run is its only one.
+/// The asking agent among the agents of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asker {
-    /// It is.
+    /// The only agent of the run.
     Only,
-    /// It must be told which.
+    /// One of several agents, so that messages must name it.
     OneOfSeveral,
 }
 
-/// Whether something else waits for a person, too: then a command says what it answers.
+/// The other open requests. If there are some, a command must name the request that it answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OtherRequests {
-    /// Nothing does.
     Nothing,
-    /// Something does.
     Others,
 }
 
 impl OtherRequests {
-    /// Of so many that wait.
+    /// Decides from the number of open requests.
     pub(crate) fn of(waiting: usize) -> OtherRequests {
         if waiting > 1 { OtherRequests::Others } else { OtherRequests::Nothing }
     }
 }
 
-/// The question or the tool, and the command that answers.
+/// Describes the question or the tool, with the command that answers it.
 pub(crate) fn describe(run: &RunId, ask: &Ask, whose: Asker, beside: OtherRequests) -> Vec<String> {
     let to = to(&ask.hook, beside);
     match &ask.tool {
@@ -53,7 +51,7 @@ pub(crate) fn describe(run: &RunId, ask: &Ask, whose: Asker, beside: OtherReques
     }
 }
 
-/// What is asked, in one line.
+/// Describes a request on one line.
 pub(crate) fn gist(ask: &Ask) -> String {
     let who = asker(ask, Asker::OneOfSeveral);
     let Some(tool) = &ask.tool else {
@@ -63,7 +61,7 @@ pub(crate) fn gist(ask: &Ask) -> String {
     plain_short(&wants(&who, &tool.name, &tool.input.to_string()), GIST)
 }
 
-/// The command that answers this and nothing else.
+/// Returns the command that answers exactly this request.
 pub(crate) fn naming(run: &RunId, ask: &Ask) -> String {
     let to = to(&ask.hook, OtherRequests::Others);
     match &ask.tool {
@@ -72,7 +70,7 @@ pub(crate) fn naming(run: &RunId, ask: &Ask) -> String {
     }
 }
 
-/// The flag that says what is answered, where it must be said.
+/// Returns the flag that names the request, if it is needed.
 pub(super) fn to(hook: &HookId, beside: OtherRequests) -> String {
     match beside {
         OtherRequests::Nothing => String::new(),
@@ -80,7 +78,7 @@ pub(super) fn to(hook: &HookId, beside: OtherRequests) -> String {
     }
 }
 
-/// Who asks: an agent, or a node of the workflow itself.
+/// Names the asker: an agent, or a node of the workflow.
 pub(super) fn asker(ask: &Ask, whose: Asker) -> String {
     let node = plain_line(named(&ask.node));
     match whose {
@@ -90,12 +88,13 @@ pub(super) fn asker(ask: &Ask, whose: Asker) -> String {
     }
 }
 
-/// An `ask` node names its question after itself; the hooks of agents have names of their own.
+/// Returns whether the request comes from an `ask` node. Such a node names its question after itself; the
+/// hooks of agents have other names.
 pub(crate) fn is_of_workflow(ask: &Ask) -> bool {
     ask.tool.is_none() && ask.hook.as_str().strip_prefix("ask/") == Some(ask.node.as_str())
 }
 
-/// The only answers that a question takes; none where any text is one.
+/// Returns the only answers that a question accepts, or none if it accepts any text.
 pub(crate) fn choices(ask: &Ask) -> Vec<String> {
     let closed = ask.questions.first().filter(|question| ask.tool.is_none() && !question.free_text);
     closed
@@ -103,12 +102,12 @@ pub(crate) fn choices(ask: &Ask) -> Vec<String> {
         .unwrap_or_default()
 }
 
-/// The choice that a text means: case and blanks around it do not matter.
+/// Finds the choice that a text means. Ignores case and surrounding blanks.
 pub(crate) fn choice<'a>(choices: &'a [String], text: &str) -> Option<&'a String> {
     choices.iter().find(|choice| choice.trim().eq_ignore_ascii_case(text.trim()))
 }
 
-/// The tool and what it would do.
+/// Says which tool the agent wants to use, and with what input.
 pub(super) fn wants(who: &str, tool: &str, input: &str) -> String {
     format!("{who} wants to use {}: {}", plain_line(tool), plain_short(input, INPUT))
 }
@@ -122,14 +121,14 @@ fn question(run: &RunId, ask: &Ask, who: &str, to: &str) -> Vec<String> {
     lines
 }
 
-/// A question, and below it what may be chosen.
+/// Describes a question and its choices.
 fn one(question: &Question, who: &str) -> Vec<String> {
     let mut lines = asked(&format!("{who} asks"), question);
     lines.extend(options(question).iter().map(|option| format!("  - {option}")));
     lines
 }
 
-/// A question in its own lines, the first beside who asks.
+/// Keeps the lines of a question and puts the asker before the first.
 pub(super) fn asked(who: &str, question: &Question) -> Vec<String> {
     let text = plain(&question.text);
     let all: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
@@ -141,7 +140,7 @@ pub(super) fn asked(who: &str, question: &Question) -> Vec<String> {
     lines
 }
 
-/// What may be chosen, each on a line.
+/// Returns the choices, one per line.
 pub(super) fn options(question: &Question) -> Vec<String> {
     let line = |QuestionOption { label, description }: &QuestionOption| match description {
         Some(description) if description != label => {

@@ -1,4 +1,4 @@
-//! One of the ways to look at a run: lines for people, JSON for programs, or nothing.
+//! The displays of a run: lines for people, JSON for programs, or nothing.
 
 use windlass_core::agent::AgentEvent;
 use windlass_core::event::Record;
@@ -11,51 +11,51 @@ use super::json::JsonFeed;
 use crate::cli::output::OutputWriter;
 use crate::cli::terminal::Terminal;
 
-/// How much of it is shown.
+/// The amount of detail that is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Style {
-    /// What the agent thinks, too.
+    /// Also show what the agent thinks.
     pub(crate) thinking: bool,
-    /// Long texts to their end.
+    /// Show long texts in full.
     pub(crate) whole: bool,
 }
 
-/// Who looks.
+/// A display of a run.
 pub(crate) enum Face {
-    /// A person.
+    /// Lines for people.
     Human(Box<Human>),
-    /// A program.
+    /// JSON for programs.
     Json(JsonFeed),
-    /// Nobody.
+    /// No display.
     Quiet,
 }
 
 impl Face {
-    /// Lines for people.
+    /// Creates a display with lines for people.
     pub(crate) fn human(screen: Terminal, style: Style, run: &RunId) -> Face {
         Face::Human(Box::new(Human::new(screen, style, run.clone())))
     }
 
-    /// JSON, a line an object.
+    /// Creates a display with one JSON object per line.
     pub(crate) fn json(run: &RunId, style: Style) -> Face {
         Face::Json(JsonFeed::new(run.clone(), style))
     }
 
-    /// What is under way when a run is looked at from its middle on.
+    /// Takes in the state of a run that is shown from the middle on.
     pub(crate) fn see(&mut self, state: &RunState) {
         if let Face::Human(human) = self {
             human.see(state);
         }
     }
 
-    /// The same of a run that was started from it, or from one below.
+    /// Takes in the state of a run below it.
     pub(crate) fn see_below(&mut self, state: &RunState) {
         if let Face::Human(human) = self {
             human.see_below(state);
         }
     }
 
-    /// Shows a record of the log, or of that of a run that was started from it, by the way to it.
+    /// Shows a record of the run, or of a run below it; `from` is the path to that run.
     pub(crate) fn record(&mut self, out: &mut OutputWriter, from: &[RunId], record: &Record) {
         let lines = match self {
             Face::Human(human) => human.record(from, record),
@@ -82,7 +82,7 @@ impl Face {
         self.write(out, &lines);
     }
 
-    /// Says that so much of what agents said is missing here, because nobody read in time.
+    /// Says that `count` agent events are left out, because the reader was too slow.
     pub(crate) fn left_out(&mut self, out: &mut OutputWriter, from: &[RunId], count: u64, at: Moment) {
         let lines = match self {
             Face::Human(human) => human.left_out(from, count),
@@ -92,7 +92,7 @@ impl Face {
         self.write(out, &lines);
     }
 
-    /// Says something beside the feed.
+    /// Shows a message that is not part of the feed.
     pub(crate) fn remark(&mut self, out: &mut OutputWriter, text: &str) {
         match self {
             Face::Human(_) => self.write(out, &[text.to_owned()]),
@@ -101,7 +101,7 @@ impl Face {
         }
     }
 
-    /// Draws the progress line again, on a terminal.
+    /// Redraws the progress line on a terminal.
     pub(crate) fn tick(&mut self, out: &mut OutputWriter, now: Moment) {
         if let Face::Human(human) = self
             && let Some(line) = human.progress(now)
@@ -110,21 +110,21 @@ impl Face {
         }
     }
 
-    /// Takes the progress line away.
+    /// Removes the progress line.
     pub(crate) fn settle(&mut self, out: &mut OutputWriter) {
         if let Face::Human(human) = self {
             out.text(human.bottom.clear());
         }
     }
 
-    /// Leaves questions to whoever asks them at the terminal.
+    /// Leaves questions to the terminal prompt.
     pub(crate) fn answer_here(&mut self) {
         if let Face::Human(human) = self {
             human.answer_here();
         }
     }
 
-    /// Gives a person a line to type on.
+    /// Opens the line for a person to type on.
     pub(crate) fn open_input(&mut self, out: &mut OutputWriter) {
         self.settle(out);
         if let Face::Human(human) = self {
@@ -132,28 +132,28 @@ impl Face {
         }
     }
 
-    /// Takes that line away.
+    /// Removes the input line.
     pub(crate) fn close_input(&mut self, out: &mut OutputWriter) {
         if let Face::Human(human) = self {
             out.text(human.bottom.close_input());
         }
     }
 
-    /// Shows what was typed on it so far.
+    /// Shows the typed text on the input line.
     pub(crate) fn type_in(&mut self, text: &str) {
         if let Face::Human(human) = self {
             human.bottom.type_in(text);
         }
     }
 
-    /// A line was typed on it to its end.
+    /// Keeps the entered line and closes the input line.
     pub(crate) fn input_entered(&mut self, out: &mut OutputWriter, line: &str) {
         if let Face::Human(human) = self {
             out.text(&human.input_entered(line));
         }
     }
 
-    /// How many lines were written since a person was given a line to type on.
+    /// Returns how many lines were written since the input line was opened.
     pub(crate) fn lines_since_input(&self) -> usize {
         match self {
             Face::Human(human) => human.bottom.lines(),
@@ -161,7 +161,7 @@ impl Face {
         }
     }
 
-    /// Lines about a run that was started from this one, below the nodes that started it.
+    /// Labels lines about a run below with the nodes that started it.
     pub(crate) fn labelled(&self, run: &RunId, lines: Vec<String>) -> Vec<String> {
         match self {
             Face::Human(human) => human.labelled(run, lines),

@@ -1,4 +1,4 @@
-//! The first lines of a run: what is run, on what, where and within which bounds.
+//! The first lines of a run: the workflow, the drivers, the folder and the limits.
 
 use windlass_core::id::RunId;
 use windlass_core::spec::{SessionSettings, Spec};
@@ -8,7 +8,7 @@ use super::words;
 use crate::cli::sanitize::plain_line;
 use crate::cli::terminal::{Terminal, TextTone};
 
-/// The lines.
+/// Returns the header of a run.
 pub(super) fn lines(screen: Terminal, run: &RunId, spec: &Spec, nodes: &Nodes) -> Vec<String> {
     let dot = screen.dot();
     let drivers = each(spec, |session_settings| plain_line(&session_settings.driver.name));
@@ -31,7 +31,7 @@ pub(super) fn lines(screen: Terminal, run: &RunId, spec: &Spec, nodes: &Nodes) -
     ]
 }
 
-/// What the sessions have, each word once.
+/// Collects a word from each session, without duplicates.
 fn each(spec: &Spec, of: impl Fn(&SessionSettings) -> String) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for word in spec.sessions.values().map(of) {
@@ -45,7 +45,7 @@ fn each(spec: &Spec, of: impl Fn(&SessionSettings) -> String) -> Vec<String> {
 fn bounds(session_settings: &SessionSettings) -> Vec<String> {
     let Some(rules) = &session_settings.rules else { return Vec::new() };
     let bound = match rules.max_iterations {
-        0 => "no limit of iterations".to_owned(),
+        0 => "no limit on iterations".to_owned(),
         most => format!("at most {}", words::count(u64::from(most), "iteration")),
     };
     vec![format!("{} mode", rules.mode.word()), bound]

@@ -1,6 +1,6 @@
-//! The feed for people: a header, nodes, iterations, what the agent does, checks, waits.
+//! The feed for people: a header, nodes, iterations, agent events, checks and waits.
 //!
-//! Readable without colour. A line at the bottom says how far the run is, on a terminal only.
+//! The feed is readable without colour. On a terminal, the line at the bottom shows the progress.
 
 mod children;
 pub(super) mod repeats;
@@ -32,52 +32,51 @@ use repeats::Repeats;
 use turns::NodeTurns;
 use waits::about;
 
-/// How many lines of a failed check are shown.
+/// The most lines of a failed check that are shown.
 const CHECK_LINES: usize = 10;
-/// How many refusals are remembered until their results come.
+/// The most refusals that are remembered until their results arrive.
 const REFUSALS: usize = 32;
-/// How much of a reason tells it from others.
+/// The length of a reason that tells it from others.
 const REASON: usize = 80;
-/// The narrowest that lines of a run in a run become.
+/// The smallest width of the lines of a sub-run.
 const NARROWEST: usize = 20;
 
-/// A person who looks at a run.
+/// The feed of a run for a person.
 pub(crate) struct Human {
     screen: Terminal,
     style: Style,
     run: RunId,
-    /// It is shown within another run, which has said what it is.
+    /// The run is shown within another run, which has printed its header.
     is_child: bool,
-    /// What stands before its lines there.
+    /// The prefix of its lines there.
     stands: LinePrefix,
     workflow: String,
     started: Option<Moment>,
     workspace: String,
     nodes: Nodes,
-    /// Else a node that runs them all is nothing to speak of.
+    /// Without checks, a `check` node is not shown.
     has_checks: bool,
-    /// The nodes that are not spoken of.
+    /// The nodes that are not shown.
     silent: BTreeSet<NodeId>,
     turns: BTreeMap<NodeId, NodeTurns>,
     phase: &'static str,
-    /// Nothing new begins.
     is_paused: bool,
     usage: Usage,
-    /// What the runs that were started from here have spent, by the effect that started each.
+    /// The usage of the sub-runs, by the effect that started each.
     below: BTreeMap<EffectId, Usage>,
     children: BTreeMap<RunId, Human>,
-    /// Why tools were denied whose results have not been seen yet.
+    /// The reasons of denied tool calls whose results have not arrived yet.
     denied: Vec<String>,
-    /// What waits for a person: the node, and the call.
+    /// The open requests: the node and the hook call.
     asked: Vec<(NodeId, HookId)>,
-    /// Questions are asked where they are answered, and not told here.
+    /// The terminal prompt shows the questions, so the feed does not.
     answers_here: bool,
     repeats: Repeats,
     pub(super) bottom: StatusLine,
 }
 
 impl Human {
-    /// Nothing is shown yet.
+    /// Creates an empty feed.
     pub(crate) fn new(screen: Terminal, style: Style, run: RunId) -> Human {
         Human {
             screen,
@@ -105,7 +104,7 @@ impl Human {
         }
     }
 
-    /// What is under way when a run is looked at from its middle on.
+    /// Takes in the state of a run that is shown from the middle on.
     pub(crate) fn see(&mut self, state: &RunState) {
         self.nodes.see(state);
         self.is_paused = state.bookkeeping.paused;
@@ -115,25 +114,25 @@ impl Human {
         }
     }
 
-    /// The lines of a record of this run, or of one that was started from it, by the way to it.
+    /// Returns the lines of a record of this run, or of a run below it; `from` is the path to that run.
     pub(crate) fn record(&mut self, from: &[RunId], record: &Record) -> Vec<String> {
         let Some((child, rest)) = from.split_first() else { return self.own(record) };
         self.in_child(child, |child| child.record(rest, record))
     }
 
-    /// The lines of what an agent said or did.
+    /// Returns the lines of an agent event.
     pub(crate) fn agent(&mut self, from: &[RunId], effect: &EffectId, event: &AgentEvent) -> Vec<String> {
         let Some((child, rest)) = from.split_first() else { return self.said(effect, event) };
         self.in_child(child, |child| child.agent(rest, effect, event))
     }
 
-    /// The line in place of what agents said that nobody read in time.
+    /// Returns the line that replaces agent events that nobody read in time.
     pub(crate) fn left_out(&mut self, from: &[RunId], count: u64) -> Vec<String> {
         if let Some((child, rest)) = from.split_first() {
             return self.in_child(child, |child| child.left_out(rest, count));
         }
-        let (events, have) = if count == 1 { ("event", "has it") } else { ("events", "has them") };
-        let text = format!("  ... {count} {events} left out: `windlass logs {}` {have}", self.run);
+        let (events, them) = if count == 1 { ("event", "it") } else { ("events", "them") };
+        let text = format!("  ... {count} {events} left out: `windlass logs {}` shows {them}", self.run);
         vec![self.screen.paint(TextTone::Careful, &text)]
     }
 
@@ -180,7 +179,7 @@ impl Human {
                 let margin = self.margin(&effect.node);
                 margin.put(steps::shell(self.within(&margin), end, most))
             }
-            // Why not is said of the task.
+            // The line about the task says why.
             Event::Landed { end: LandingEnd::Refused { .. } | LandingEnd::Hindered { .. }, .. } => Vec::new(),
             Event::Landed { effect, end: LandingEnd::Landed { what } } => {
                 let sign = self.screen.check(true);
@@ -198,7 +197,7 @@ impl Human {
             Event::Told { name, .. } => self.told(name, record),
             Event::CancelAsked { .. } if self.is_child => Vec::new(),
             Event::CancelAsked { .. } => {
-                vec!["cancelling: the agent is ended, then everything is put away".to_owned()]
+                vec!["cancelling: stopping the agent and cleaning up".to_owned()]
             }
             Event::OwnerChanged
             | Event::RequestRefused { .. }
@@ -225,7 +224,7 @@ impl Human {
     fn ended(&mut self, end: &SessionEnd) {
         self.denied.clear();
         self.usage.add(&end.usage);
-        self.phase = "judging";
+        self.phase = "checking";
     }
 
     fn news(&mut self, news: &News, record: &Record) -> Vec<String> {
@@ -252,7 +251,7 @@ impl Human {
                 self.under(node, lines)
             }
             News::TakenOver if self.is_child => Vec::new(),
-            News::TakenOver => vec![format!("  taken over: going on where it stood")],
+            News::TakenOver => vec![format!("  resuming where it left off")],
             News::Paused => self.paused(),
             News::Odd { what, .. } => self
                 .repeats
@@ -263,7 +262,7 @@ impl Human {
             News::GoesOn => {
                 self.phase = "working";
                 self.is_paused = false;
-                self.unless_child("going on")
+                self.unless_child("resumed")
             }
             News::Retrying { node, what, attempt, of, until } => {
                 let wait = until.map(|until| until.since(record.at));
@@ -276,12 +275,12 @@ impl Human {
             | News::NodeSkipped { .. }
             | News::Round { .. }
             | News::Task { .. } => self.step(news, &record.event),
-            // The summary is made where the changed files are known.
+            // `watch.rs` prints the summary, because it knows the changed files.
             News::Finished { .. } => Vec::new(),
         }
     }
 
-    /// What becomes of the nodes of a workflow.
+    /// Returns the lines about the nodes of a workflow.
     fn step(&mut self, news: &News, event: &Event) -> Vec<String> {
         let screen = self.screen;
         match news {
@@ -306,7 +305,7 @@ impl Human {
                 self.at_depth(node, 0, lines)
             }
             News::NodeHeld { node } => {
-                let line = format!("{} is held back by the pause", self.nodes.name(node));
+                let line = format!("{} will start when the run continues", self.nodes.name(node));
                 self.at_depth(node, 0, vec![screen.paint(TextTone::Careful, &line)])
             }
             News::NodeSkipped { node, why } => {
@@ -328,7 +327,7 @@ impl Human {
         LinePrefix::Depth(self.nodes.depth(node) + deeper).put(lines)
     }
 
-    /// What stands before the lines about a node.
+    /// Returns the prefix of the lines about a node.
     fn margin(&self, node: &NodeId) -> LinePrefix {
         if self.nodes.has_several_sessions() {
             return LinePrefix::label(&self.nodes.name(node));
@@ -336,7 +335,7 @@ impl Human {
         LinePrefix::Depth(self.nodes.depth(node))
     }
 
-    /// The lines about a node, where it is known which.
+    /// Prefixes lines about a node, if the node is known.
     fn under(&self, node: Option<&NodeId>, lines: Vec<String>) -> Vec<String> {
         node.map_or(LinePrefix::Depth(0), |node| self.margin(node)).put(lines)
     }
@@ -350,13 +349,13 @@ impl Human {
         }
     }
 
-    /// The screen that a margin leaves.
+    /// Returns the screen that is left beside a prefix.
     fn within(&self, margin: &LinePrefix) -> Terminal {
         let width = self.screen.width.saturating_sub(margin.columns()).max(NARROWEST);
         Terminal { width, ..self.screen }
     }
 
-    /// Only refusals are told: what is allowed is seen being done.
+    /// Shows only refusals: a person sees an allowed tool when it runs.
     fn decision(&mut self, tool: Option<&str>, answer: &HookAnswer) -> Vec<String> {
         let HookAnswer::Deny { reason } = answer else { return Vec::new() };
         self.denied.push(reason.clone());
@@ -372,7 +371,7 @@ impl Human {
             return vec![format!("  {sign} {name}")];
         }
         let mut lines = vec![format!("  {sign} {name}: {}", plain_short(&result.how, 100))];
-        // The end of the output is where a failure is told.
+        // Failures are usually at the end of the output.
         let mut output = wrap(&plain(&result.output), "      ", self.screen.width);
         let skipped = if self.style.whole { 0 } else { output.len().saturating_sub(CHECK_LINES) };
         output.drain(..skipped);
@@ -381,7 +380,7 @@ impl Human {
         lines
     }
 
-    /// Whether this is a refusal, which was told when it was decided.
+    /// Returns whether the event repeats a refusal that the feed has shown.
     fn is_told(&mut self, event: &AgentEvent) -> bool {
         let AgentEvent::ToolResult { is_error: true, text, .. } = event else { return false };
         let told = self.denied.iter().position(|reason| is_about(text, reason));
@@ -402,7 +401,7 @@ impl Human {
         margin.put(all)
     }
 
-    /// The progress line, drawn in place; nothing where lines cannot be redrawn.
+    /// Returns the text that redraws the progress line, or `None` if lines cannot be redrawn.
     pub(crate) fn progress(&mut self, now: Moment) -> Option<String> {
         if !self.screen.redraws {
             return None;
@@ -421,12 +420,12 @@ impl Human {
         self.bottom.draw(self.screen.width, || self.screen.paint(TextTone::Faint, &text))
     }
 
-    /// What shows a line that was typed to its end.
+    /// Returns the text that shows an entered line.
     pub(super) fn input_entered(&mut self, line: &str) -> String {
         self.bottom.input_entered(line, self.screen.width)
     }
 
-    /// The node under way and its turn, as far as there is one.
+    /// Returns the node in progress and its turn.
     fn far(&self) -> Vec<String> {
         let turn = |node: &NodeId| {
             let iteration = self.turns.get(node).map_or(0, |turns| turns.iteration);
@@ -439,13 +438,13 @@ impl Human {
         self.nodes.under_way().into_iter().chain(looping.and_then(turn)).collect()
     }
 
-    /// Leaves questions to whoever asks them at the terminal.
+    /// Leaves questions to the terminal prompt.
     pub(crate) fn answer_here(&mut self) {
         self.answers_here = true;
     }
 }
 
-/// Whether a tool's result says this reason. The result may be shortened.
+/// Decides whether a tool's result quotes the reason. The result may be cut short.
 fn is_about(result: &str, reason: &str) -> bool {
     let reason: String = reason.trim().chars().take(REASON).collect();
     !reason.is_empty() && result.contains(reason.as_str())

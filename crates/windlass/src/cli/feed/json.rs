@@ -1,6 +1,6 @@
-//! A run as JSON, one versioned object a line: `{"v":1,"type","ts","run","data"}`.
+//! The feed as JSON, one versioned object per line: `{"v":1,"type","ts","run","data"}`.
 //!
-//! Foreign text means what it meant: control characters are written as JSON escapes.
+//! Foreign text keeps its meaning: control characters become JSON escapes.
 
 mod nodes;
 
@@ -23,29 +23,29 @@ use crate::exit::Exit;
 /// The version of every line.
 const VERSION: u32 = 1;
 
-/// A program that looks at a run.
+/// The feed of a run for a program.
 pub(crate) struct JsonFeed {
     run: RunId,
     style: Style,
-    /// The run is more than one session, so that it must be told which node it is about.
+    /// The run is more than one session, so lines must name the node.
     is_many: bool,
-    /// When the last line was: a line is never older than the one above it, also where what it
-    /// tells was decided a moment before that was read.
+    /// The time of the last line. No line is older than the one above it, even if its event was decided
+    /// earlier.
     last: Moment,
 }
 
 impl JsonFeed {
-    /// Lines about one run.
+    /// Creates the feed of one run.
     pub(crate) fn new(run: RunId, style: Style) -> JsonFeed {
         JsonFeed { run, style, is_many: false, last: Moment(0) }
     }
 
-    /// A line that stands above all of these was written then.
+    /// Makes sure that no line is older than `at`.
     pub(crate) fn not_before(&mut self, at: Moment) {
         self.last = self.last.max(at);
     }
 
-    /// The lines of a record of this run, or of one that was started from it, by the way to it.
+    /// Returns the lines of a record of this run, or of a run below it; `from` is the path to that run.
     pub(crate) fn record(&mut self, from: &[RunId], record: &Record) -> Vec<String> {
         let first = match &record.event {
             Event::RunStarted { spec } => {
@@ -66,7 +66,7 @@ impl JsonFeed {
         all.into_iter().map(|(kind, data)| self.line(from, kind, record.at, data)).collect()
     }
 
-    /// The line of what an agent said or did; none for thoughts nobody asked for.
+    /// Returns the line of an agent event. Thoughts are left out unless they are wanted.
     pub(crate) fn agent(
         &mut self,
         from: &[RunId],
@@ -88,7 +88,7 @@ impl JsonFeed {
         Some(self.line(from, "session.event", at, data))
     }
 
-    /// The line in place of what agents said that nobody read in time.
+    /// Returns the line that replaces agent events that nobody read in time.
     pub(crate) fn left_out(&mut self, from: &[RunId], count: u64, at: Moment) -> String {
         self.line(from, "session.left_out", at, json!({"events": count}))
     }
@@ -99,7 +99,7 @@ impl JsonFeed {
     }
 }
 
-/// In this order, so that a line can be read from its beginning.
+/// A line of JSON. The order of the fields is part of the format.
 #[derive(Serialize)]
 struct JsonLine<'a> {
     v: u32,
@@ -110,14 +110,14 @@ struct JsonLine<'a> {
     data: Value,
 }
 
-/// One line.
+/// Formats one line.
 pub(crate) fn envelope(kind: &str, at: Moment, run: Option<&RunId>, data: Value) -> String {
     let line = JsonLine { v: VERSION, kind, ts: rfc3339(at), run: run.map(RunId::as_str), data };
-    // Text, numbers and lists of them can always be written.
+    // Serializing text, numbers and lists of them never fails.
     plain_json(&serde_json::to_string(&line).unwrap_or_default())
 }
 
-/// UTC with milliseconds.
+/// Formats a time in UTC, with milliseconds.
 pub(crate) fn rfc3339(at: Moment) -> String {
     let stamp = Timestamp::from_millisecond(at.0).unwrap_or(Timestamp::UNIX_EPOCH);
     format!("{stamp:.3}")
@@ -146,13 +146,13 @@ fn started(spec: &Spec) -> Value {
     data
 }
 
-/// A run that is started from this one.
+/// Returns the line about a sub-run that starts.
 fn child(planned: &Planned) -> Option<(&'static str, Value)> {
     let Effect::StartRun { run, spec } = &planned.effect else { return None };
     Some(("run.child", json!({"child": run, "node": planned.id.node, "workflow": spec.workflow})))
 }
 
-/// The type and the data of one piece of news.
+/// Returns the type and the data of one piece of news.
 fn told(news: &News) -> (&'static str, Value) {
     match news {
         News::SessionStarted { session, iteration, attempt, resumed, .. } => (

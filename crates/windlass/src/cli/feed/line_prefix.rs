@@ -1,35 +1,35 @@
-//! What stands at the beginning of a line: how deep a node is, or whose words it has.
+//! The prefix of a line: the indentation of a node, or a label.
 
 use crate::cli::sanitize::{columns, plain_line};
 
-/// The longest label.
+/// The longest label, in characters.
 const LABEL: usize = 30;
 
-/// The beginning of each line.
+/// The prefix of each line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum LinePrefix {
-    /// Blanks, two for each block.
+    /// Two blanks for each block.
     Depth(usize),
-    /// A name, where lines of several stand between each other.
+    /// A name, for lines of several nodes in turn.
     Label(String),
-    /// A name below blanks, before lines that keep their own.
+    /// Blanks and a name, before lines that keep their own prefix.
     Within(String),
 }
 
 impl LinePrefix {
-    /// A name as a label.
+    /// Creates a label from a name.
     pub(super) fn label(name: &str) -> LinePrefix {
         let short: String = plain_line(name).chars().take(LABEL).collect();
         LinePrefix::Label(format!("[{short}] "))
     }
 
-    /// A name so deep, before the lines of a run that has a depth of its own.
+    /// Creates an indented label for the lines of a sub-run, which have a prefix of their own.
     pub(super) fn within(depth: usize, name: &str) -> LinePrefix {
         let LinePrefix::Label(label) = LinePrefix::label(name) else { return LinePrefix::Depth(depth) };
         LinePrefix::Within(format!("{}{label}", "  ".repeat(depth)))
     }
 
-    /// How many columns it takes.
+    /// Returns the width of the prefix.
     pub(super) fn columns(&self) -> usize {
         match self {
             LinePrefix::Depth(depth) => depth * 2,
@@ -37,7 +37,7 @@ impl LinePrefix {
         }
     }
 
-    /// Puts it before each line that says something.
+    /// Puts the prefix before each line that is not empty.
     pub(super) fn put(&self, lines: Vec<String>) -> Vec<String> {
         lines.into_iter().map(|line| self.before(line)).collect()
     }
@@ -52,7 +52,7 @@ impl LinePrefix {
     }
 }
 
-/// The line without the blanks it begins with, which may stand behind a colour.
+/// Removes the indentation of a line, also after a colour code.
 fn unindented(line: &str) -> String {
     const INDENT: &str = "  ";
     if let Some(rest) = line.strip_prefix(INDENT) {

@@ -1,7 +1,6 @@
-//! What a run shows of itself: the same records and agent events, live or replayed, as lines
-//! for people or as JSON.
+//! The feed of a run: turns records and agent events, live or replayed, into lines for people or JSON.
 //!
-//! Rendering is pure: items in, lines out. Where they come from is `drive.rs` and `logs.rs`.
+//! Rendering is pure: items in, lines out. `drive.rs` and `logs.rs` supply the items.
 
 mod agent;
 mod ask;

@@ -1,4 +1,4 @@
-//! The nodes of a run as they are told: how deep each stands, and which are under way.
+//! The nodes of a run for the feed: their depth, and which are in progress.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ pub(crate) struct Nodes {
     known: BTreeMap<String, NodeDisplay>,
     /// The run is one session and nothing else.
     is_one: bool,
-    /// Those without others in them that are under way.
+    /// The nodes in progress that have no children.
     open: Vec<NodeId>,
 }
 
@@ -24,21 +24,21 @@ struct NodeDisplay {
     depth: usize,
     is_session: bool,
     is_leaf: bool,
-    /// It may be under way several times at once, so that only its round tells it apart.
+    /// The node may run several times at once, so its name needs the round.
     has_twins: bool,
-    /// Several of its rounds may be under way at once.
+    /// Several rounds may run at once.
     has_jobs: bool,
-    /// Turns at most, where it is a loop of turns.
+    /// The most turns, if the node is a looping session.
     most: Option<u32>,
 }
 
 impl Nodes {
-    /// Those of a run of which nothing is known yet.
+    /// Returns the nodes of a run that is not known yet.
     pub(crate) fn unknown() -> Nodes {
         Nodes { known: BTreeMap::new(), is_one: true, open: Vec::new() }
     }
 
-    /// Those of a run.
+    /// Returns the nodes of a run.
     pub(crate) fn of(spec: &Spec) -> Nodes {
         let mut nodes = Nodes { is_one: spec.only_session().is_some(), ..Nodes::unknown() };
         nodes.know(spec, &spec.body, 0, false);
@@ -66,7 +66,7 @@ impl Nodes {
         }
     }
 
-    /// Takes over what is under way, when a run is looked at from its middle on.
+    /// Takes in the nodes in progress of a run that is shown from the middle on.
     pub(crate) fn see(&mut self, state: &RunState) {
         let mut actives = Vec::new();
         state.root.actives(&mut actives);
@@ -75,51 +75,51 @@ impl Nodes {
         }
     }
 
-    /// Whether the run is one session and nothing else.
+    /// Returns whether the run is one session and nothing else.
     pub(crate) fn is_one(&self) -> bool {
         self.is_one
     }
 
-    /// How many there are.
+    /// Returns the number of nodes.
     pub(crate) fn count(&self) -> usize {
         self.known.len()
     }
 
-    /// One begins.
+    /// Takes note that a node has started.
     pub(crate) fn began(&mut self, node: &NodeId) {
         if self.of_name(node).is_some_and(|known| known.is_leaf) && !self.open.contains(node) {
             self.open.push(node.clone());
         }
     }
 
-    /// One is over.
+    /// Takes note that a node has ended.
     pub(crate) fn over(&mut self, node: &NodeId) {
         self.open.retain(|open| open != node);
     }
 
-    /// How many blocks are around it.
+    /// Returns the number of blocks around a node.
     pub(crate) fn depth(&self, node: &NodeId) -> usize {
         self.of_name(node).map_or(0, |known| known.depth)
     }
 
-    /// Turns at most, where it is a loop of turns.
+    /// Returns the most turns of a node, if it is a looping session.
     pub(crate) fn most(&self, node: &NodeId) -> Option<u32> {
         self.of_name(node).and_then(|known| known.most)
     }
 
-    /// Whether several of its rounds may be under way at once.
+    /// Returns whether several rounds of a node may run at once.
     pub(crate) fn has_jobs(&self, node: &NodeId) -> bool {
         self.of_name(node).is_some_and(|known| known.has_jobs)
     }
 
-    /// Whether the words of one agent must be told from those of another.
+    /// Returns whether several agents speak at once, so that lines need labels.
     pub(crate) fn has_several_sessions(&self) -> bool {
         let is_session = |node: &&NodeId| self.of_name(node).is_some_and(|known| known.is_session);
         self.open.iter().filter(is_session).count() > 1
     }
 
-    /// What people call it: as the workflow does, with its try after the first, and with its round
-    /// where that could be several at once.
+    /// Returns the name of a node for people: its name in the workflow, the try if it is not the first, and
+    /// the round if several may run at once.
     pub(crate) fn name(&self, node: &NodeId) -> String {
         let has_twins = self.of_name(node).is_some_and(|known| known.has_twins);
         match own_try(node) {
@@ -129,7 +129,7 @@ impl Nodes {
         }
     }
 
-    /// What is under way, in a few words.
+    /// Names the node in progress, or counts them.
     pub(crate) fn under_way(&self) -> Option<String> {
         match self.open.as_slice() {
             [] => None,
@@ -138,7 +138,7 @@ impl Nodes {
         }
     }
 
-    /// The one that is under way, when it is only one.
+    /// Returns the node in progress, if there is only one.
     pub(crate) fn only_open(&self) -> Option<&NodeId> {
         match self.open.as_slice() {
             [one] => Some(one),
@@ -151,12 +151,12 @@ impl Nodes {
     }
 }
 
-/// A node as the workflow names it, without its round and try.
+/// Returns the name of a node in the workflow, without its round and try.
 pub(crate) fn named(node: &NodeId) -> &str {
     node.as_str().split(['@', '~']).next().unwrap_or_default()
 }
 
-/// Which try a node is in, after the first; of the tries of blocks around it, in no round of theirs.
+/// Returns the try of a node after the first. Tries of the blocks around it do not count.
 fn own_try(node: &NodeId) -> Option<u32> {
     let (_, after) = node.as_str().rsplit_once('@').unwrap_or(("", node.as_str()));
     let (_, again) = after.rsplit_once('~')?;

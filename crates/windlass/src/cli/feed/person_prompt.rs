@@ -1,4 +1,4 @@
-//! One thing that a person is asked at the terminal, and what a typed line means for it.
+//! A request that a person answers at the terminal, and the meaning of a typed line.
 
 use windlass_core::event::PersonReply;
 use windlass_core::hook::Question;
@@ -8,7 +8,7 @@ use windlass_core::run::Ask;
 use super::ask::{self, Asker, OtherRequests};
 use crate::cli::sanitize::plain_line;
 
-/// A question, or a tool to permit.
+/// A question, or a tool to allow.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PersonPrompt {
     /// The run that waits.
@@ -27,26 +27,25 @@ enum PromptKind {
     },
     Question {
         question: Question,
-        /// Its place among those asked together, from 1, and how many those are.
+        /// Its number among the questions asked together, from 1, and how many there are.
         place: (usize, usize),
-        /// The only answers; any words where there are none.
+        /// The only answers; if empty, any text is an answer.
         choices: Vec<String>,
     },
 }
 
-/// What was typed.
+/// The meaning of a typed line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum TypedAnswer {
-    /// Nothing: it is left waiting.
+    /// An empty line: the request stays open.
     Nothing,
-    /// Nothing that is understood, and what would be.
+    /// A line that is no valid answer, and why.
     Unclear(String),
-    /// The reply.
     Reply(PersonReply),
 }
 
 impl PersonPrompt {
-    /// The first thing of an ask that is still open.
+    /// Returns the tool, or the first question that is still open.
     pub(crate) fn first_of(run: &RunId, ask: &Ask, whose: Asker) -> Option<PersonPrompt> {
         let (run, hook, who) = (run.clone(), ask.hook.clone(), ask::asker(ask, whose));
         let choices = ask::choices(ask);
@@ -60,20 +59,20 @@ impl PersonPrompt {
         Some(PersonPrompt { run, hook, who, kind })
     }
 
-    /// What is asked, and what may be typed.
+    /// Describes the request and what a person may type.
     pub(crate) fn lines(&self, beside: OtherRequests) -> Vec<String> {
         match &self.kind {
             PromptKind::Tool { name, input } => vec![
                 ask::wants(&self.who, name, input),
                 format!(
-                    "type y to allow it, n or `n WHY` to refuse it, nothing to leave it: {}",
+                    "type y to allow it, n or `n WHY` to refuse it; press Enter to answer later: {}",
                     self.command(beside)
                 ),
             ],
             PromptKind::Question { question, place, choices } => {
                 let mut lines = self.question(question, *place);
                 lines.push(format!(
-                    "{}, nothing to leave it: {}",
+                    "{}; press Enter to answer later: {}",
                     how_to_type(question, choices),
                     self.command(beside)
                 ));
@@ -93,7 +92,7 @@ impl PersonPrompt {
         lines
     }
 
-    /// How it is answered from another terminal.
+    /// Says how to answer from another terminal.
     pub(crate) fn elsewhere(&self, beside: OtherRequests) -> String {
         format!("answer it: {}", self.command(beside))
     }
@@ -106,7 +105,7 @@ impl PersonPrompt {
         }
     }
 
-    /// What a typed line means.
+    /// Reads a typed line.
     pub(crate) fn read(&self, line: &str) -> TypedAnswer {
         let line = line.trim();
         if line.is_empty() {
@@ -121,8 +120,8 @@ impl PersonPrompt {
                     None if choices.is_empty() => chosen,
                     None => return TypedAnswer::Unclear(none_of(choices)),
                 };
-                // A question that stands alone is answered as `windlass answer` does it, so that
-                // the second of two answers is noticed.
+                // A single question is answered without its text, as `windlass answer` does. Then the run
+                // notices a second answer.
                 let name = if place.1 == 1 { String::new() } else { question.text.clone() };
                 TypedAnswer::Reply(PersonReply::Answers { answers: vec![(name, answer)] })
             }
@@ -130,20 +129,20 @@ impl PersonPrompt {
     }
 }
 
-/// What may be typed as an answer.
+/// Says what a person may type.
 fn how_to_type(question: &Question, choices: &[String]) -> &'static str {
     match (question.options.is_empty(), question.several) {
         (true, _) => "type your answer",
-        (false, _) if !choices.is_empty() => "type a number or one of the words",
-        (false, false) => "type a number or your own words",
-        (false, true) => "type numbers (1,2) or your own words",
+        (false, _) if !choices.is_empty() => "type a number or a choice",
+        (false, false) => "type a number or your own answer",
+        (false, true) => "type numbers (1,2) or your own answer",
     }
 }
 
-/// That an answer is no choice, and what the choices are.
+/// Says that an answer is not one of the choices, and lists them.
 pub(crate) fn none_of(choices: &[String]) -> String {
     let names: Vec<String> = choices.iter().map(|choice| plain_line(choice)).collect();
-    format!("that is none of the choices: {}", names.join(", "))
+    format!("that is not one of the choices: {}", names.join(", "))
 }
 
 fn read_word(line: &str) -> TypedAnswer {
@@ -158,8 +157,8 @@ fn read_word(line: &str) -> TypedAnswer {
     }
 }
 
-/// A label by its number, several where several may be chosen, or the words themselves. Words
-/// that are a label are that label, also where they look like a number.
+/// Replaces numbers by their labels, several if the question allows it. Any other text stays as it is. A
+/// text that equals a label is that label, even if it looks like a number.
 fn chosen(question: &Question, line: &str) -> String {
     let labels: Vec<&str> = question.options.iter().map(|option| option.label.as_str()).collect();
     if labels.contains(&line) {
@@ -202,11 +201,11 @@ mod tests {
                 "`ship` asks: Ship it?",
                 "  1. Yes",
                 "  2. no",
-                "type a number or one of the words, nothing to leave it: windlass answer k3f9 \"TEXT\""
+                "type a number or a choice; press Enter to answer later: windlass answer k3f9 \"TEXT\""
             ]
         );
         assert_eq!([answer(&point, "yes"), answer(&point, "2")], ["Yes", "no"]);
-        let unclear = TypedAnswer::Unclear("that is none of the choices: Yes, no".to_owned());
+        let unclear = TypedAnswer::Unclear("that is not one of the choices: Yes, no".to_owned());
         assert_eq!(point.read("maybe\n"), unclear);
         assert_eq!(point.read("3\n"), unclear);
     }
@@ -234,7 +233,7 @@ mod tests {
             "  1. 80: the usual",
             "  2. 8^G080",
             "  3. 1",
-            "type a number or your own words, nothing to leave it: windlass answer k3f9 \"TEXT\"",
+            "type a number or your own answer; press Enter to answer later: windlass answer k3f9 \"TEXT\"",
         ];
         assert_eq!(port(false).lines(OtherRequests::Nothing), expected);
     }

@@ -1,28 +1,28 @@
-//! The line at the bottom of a terminal: how far the run is, or what a person types.
+//! The line at the bottom of a terminal: the progress of the run, or the text that a person types.
 //!
-//! It goes before other lines are written and comes back below them, with what was typed so far.
+//! It disappears while other lines are written and comes back below them, with the typed text.
 
 use crate::cli::sanitize::{columns, plain};
 
-/// Goes to the first column and empties the line.
+/// Moves to the first column and clears the line.
 pub(super) const CLEAR: &str = "\r\u{1b}[K";
-/// What stands before what a person types.
+/// The prefix of the typed text.
 const INPUT: &str = "  > ";
 
-/// What stands there.
+/// The state of the line.
 #[derive(Default)]
 pub(super) struct StatusLine {
-    /// What was typed so far, where somebody is asked.
+    /// The typed text, if a question is open.
     typed: Option<String>,
     drawn: bool,
-    /// It was drawn, and something else was typed since.
+    /// The typed text has changed since the line was drawn.
     stale: bool,
-    /// How many lines were written since somebody was asked.
+    /// The number of lines written since the question was asked.
     lines: usize,
 }
 
 impl StatusLine {
-    /// What draws it on a line so wide, given how far the run is; nothing where it stands already.
+    /// Returns the text that draws the line, or `None` if it is on the screen already.
     pub(super) fn draw(&mut self, width: usize, progress: impl FnOnce() -> String) -> Option<String> {
         let was_drawn = std::mem::replace(&mut self.drawn, true);
         let is_stale = std::mem::take(&mut self.stale);
@@ -33,28 +33,28 @@ impl StatusLine {
         }
     }
 
-    /// What makes room for other lines; empty when nothing stands there.
+    /// Returns the text that clears the line, or nothing if it is not drawn.
     pub(super) fn clear(&mut self) -> &'static str {
         if std::mem::take(&mut self.drawn) { CLEAR } else { "" }
     }
 
-    /// So many lines were written above it.
+    /// Counts lines that were written above.
     pub(super) fn wrote(&mut self, lines: usize) {
         self.lines += lines;
     }
 
-    /// How many lines were written since somebody was asked.
+    /// Returns the number of lines written since the question was asked.
     pub(super) fn lines(&self) -> usize {
         self.lines
     }
 
-    /// From now on it is a line to type on.
+    /// Turns the line into an input line.
     pub(super) fn open_input(&mut self) {
         self.typed.get_or_insert_default();
         self.lines = 0;
     }
 
-    /// What was typed so far.
+    /// Sets the typed text.
     pub(super) fn type_in(&mut self, text: &str) {
         if let Some(typed) = self.typed.as_mut().filter(|typed| *typed != text) {
             text.clone_into(typed);
@@ -62,21 +62,21 @@ impl StatusLine {
         }
     }
 
-    /// Nobody is asked any more: the line goes, with what stands on it.
+    /// Closes the input line and returns the text that clears it.
     pub(super) fn close_input(&mut self) -> &'static str {
         self.typed = None;
         self.clear()
     }
 
-    /// A line was typed to its end: it stays, and what follows stands below it. Empty where the
-    /// terminal has shown it itself.
+    /// Keeps an entered line on the screen and returns the text for that. Returns nothing if the terminal has
+    /// echoed the line itself.
     pub(super) fn input_entered(&mut self, line: &str, width: usize) -> String {
         let was = std::mem::take(self);
         was.typed.map(|_| format!("{}\n", input(line, width))).unwrap_or_default()
     }
 }
 
-/// The line to type on: of what is too wide, the end, where somebody types.
+/// Draws the input line. If the text is too wide, shows its end, where the person types.
 fn input(typed: &str, width: usize) -> String {
     let shown = plain(typed);
     let room = width.saturating_sub(INPUT.len() + 1);

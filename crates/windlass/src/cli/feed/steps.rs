@@ -1,4 +1,4 @@
-//! What becomes of the nodes of a workflow, as lines for people.
+//! Lines about the nodes of a workflow.
 
 use windlass_core::event::{Event, ShellEnd};
 use windlass_core::run::{EndReason, FinalStatus, Outcome, Spent};
@@ -9,16 +9,16 @@ use super::wrap::wrap;
 use crate::cli::sanitize::{plain, plain_line, plain_short};
 use crate::cli::terminal::{Terminal, TextTone};
 
-/// How much of a reason is shown.
+/// The longest reason that is shown.
 const WHY: usize = 300;
 
-/// A node begins.
+/// Returns the line for a node that starts.
 pub(super) fn started(screen: Terminal, name: &str, kind: &str, about: Option<&str>) -> String {
     let about = plain_short(about.unwrap_or(kind), 60);
     screen.paint(TextTone::Strong, &format!("{} {name} ({about})", screen.arrow()))
 }
 
-/// A node is over.
+/// Returns the lines for a node that has ended.
 pub(super) fn finished(
     screen: Terminal,
     name: &str,
@@ -30,7 +30,7 @@ pub(super) fn finished(
     let mut facts = vec![format!("{name} {}", outcome.status.word()), span(took_ms)];
     facts.extend(spent.usage.cost_usd.map(|usd| words::cost(Some(usd))));
     let mut line = format!("{} {}", screen.check(is_well), facts.join(screen.dot()));
-    // One that went well has words only for what nobody would guess.
+    // A node that completed shows a reason only if it is not obvious.
     let unsaid = (!is_well).then(|| words::reason(outcome.reason));
     let detail = outcome
         .detail
@@ -42,13 +42,13 @@ pub(super) fn finished(
     std::iter::once(line).chain(rest.into_iter().map(|line| format!("  {line}"))).collect()
 }
 
-/// A node is left out.
+/// Returns the line for a skipped node.
 pub(super) fn skipped(screen: Terminal, name: &str, why: &str) -> String {
     screen.paint(TextTone::Faint, &format!("- {name} skipped: {}", plain_short(why, WHY)))
 }
 
-/// A round begins; the event says what its task is about. Of several at once each names its number,
-/// which the names of its nodes end with.
+/// Returns the line for a round that starts, with the name of its task. If several rounds run at once, the
+/// line has the round's number, which the names of its nodes end with.
 pub(super) fn round(
     screen: Terminal,
     round: u32,
@@ -67,13 +67,13 @@ pub(super) fn round(
     screen.paint(TextTone::Strong, &text)
 }
 
-/// What a task that was chosen is called.
+/// Returns the name of the chosen task.
 pub(super) fn task_name(event: &Event) -> Option<&str> {
     let Event::TaskClaimed { claim: Claim::Task { task, .. }, .. } = event else { return None };
     task.get("name").and_then(|name| name.as_str()).filter(|name| !name.trim().is_empty())
 }
 
-/// How far a task is now.
+/// Returns the line for the new status of a task.
 pub(super) fn task(screen: Terminal, task: &str, status: TaskStatus, why: Option<&str>) -> String {
     let why = why.map(|why| format!(": {}", plain_short(why, WHY))).unwrap_or_default();
     let text = format!("task {} is {}{why}", plain_line(task), status.word());
@@ -85,7 +85,7 @@ pub(super) fn task(screen: Terminal, task: &str, status: TaskStatus, why: Option
     screen.paint(tone, &text)
 }
 
-/// The end of what a command line printed.
+/// Returns the end of a command's output.
 pub(super) fn shell(screen: Terminal, end: &ShellEnd, most: usize) -> Vec<String> {
     let ShellEnd::Exited { output, .. } = end else { return Vec::new() };
     let mut lines = wrap(&plain(output), "  ", screen.width);

@@ -1,4 +1,4 @@
-//! The end of a run in a few lines: how and why, what it took, what changed.
+//! The summary at the end of a run: the result, the cost and the changed files.
 
 use windlass_core::run::{FinalStatus, Outcome};
 use windlass_core::usage::Usage;
@@ -7,44 +7,40 @@ use super::words::{self, cost, count, span, tokens};
 use crate::cli::sanitize::plain;
 use crate::cli::terminal::{Terminal, TextTone};
 
-/// How many changed files are listed.
+/// The most changed files that are listed.
 const FILES: usize = 20;
 
-/// What is told at the end.
+/// The facts of the summary.
 pub(crate) struct RunEnding<'a> {
-    /// How and why it ended.
     pub(crate) outcome: &'a Outcome,
-    /// How many turns agents had.
     pub(crate) turns: TurnCount,
-    /// From start to end.
+    /// The milliseconds from start to end.
     pub(crate) elapsed_ms: u64,
-    /// What it spent.
     pub(crate) usage: &'a Usage,
-    /// What changed.
     pub(crate) changes: Changes<'a>,
 }
 
-/// How many turns agents had.
+/// The number of turns of the agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TurnCount {
-    /// Those of one session, which are its iterations.
+    /// The turns of one session, which are its iterations.
     Iterations(u32),
-    /// Those of all nodes.
+    /// The turns of all nodes.
     OfNodes(u32),
 }
 
-/// What changed.
+/// The changed files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Changes<'a> {
     /// These files, as git shows them.
     These(&'a [String]),
-    /// Nobody can tell outside of a repository.
+    /// Unknown: the folder is not a repository.
     NoRepository,
-    /// Nobody looked where it stood when the run began.
+    /// Unknown: the run did not record the state of the repository when it started.
     NotLookedAt,
 }
 
-/// The lines.
+/// Returns the summary of a run.
 pub(crate) fn summary(screen: Terminal, ending: &RunEnding<'_>) -> Vec<String> {
     let tone = match ending.outcome.status {
         FinalStatus::Completed => TextTone::Good,
@@ -58,7 +54,7 @@ pub(crate) fn summary(screen: Terminal, ending: &RunEnding<'_>) -> Vec<String> {
     };
     let mut facts: Vec<String> = turns.iter().cloned().collect();
     facts.push(span(ending.elapsed_ms));
-    // Without an agent there is nothing to spend.
+    // A run without turns has no cost.
     if turns.is_some() {
         facts.extend([tokens(ending.usage), cost(ending.usage.cost_usd)]);
     }
@@ -74,14 +70,14 @@ fn changes(changes: Changes<'_>) -> Vec<String> {
     let changes = match changes {
         Changes::These(changes) => changes,
         Changes::NoRepository => {
-            return vec!["  not a git repository: what changed is not listed".to_owned()];
+            return vec!["  not a git repository: changed files are not listed".to_owned()];
         }
         Changes::NotLookedAt => return Vec::new(),
     };
     if changes.is_empty() {
         return vec!["  no files changed".to_owned()];
     }
-    let mut lines = vec!["  changed since it began, as the folder is now:".to_owned()];
+    let mut lines = vec!["  files changed since the run started:".to_owned()];
     lines.extend(changes.iter().take(FILES).map(|line| format!("    {}", plain(line.trim()))));
     let hidden = changes.len().saturating_sub(FILES);
     if hidden > 0 {
@@ -110,9 +106,9 @@ mod tests {
             changes: Changes::These(&changes),
         };
         let expected = "
-completed: the agent marked it done and all checks pass
+completed: the agent marked it done
   2 iterations, 14 s, 11,300 tokens in, 950 out, $0.08
-  changed since it began, as the folder is now:
+  files changed since the run started:
     greet.sh | 4 ++++
     1 file changed, 4 insertions(+)";
         assert_eq!(summary(Terminal::plain(), &ending).join("\n"), expected);

@@ -1,39 +1,43 @@
-//! Facts in words: why a run ended, how long, how much, when.
+//! Formats facts for people: outcomes, times, numbers and costs.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use windlass_core::run::{EndReason, Outcome};
+use windlass_core::run::{EndReason, FinalStatus, Outcome};
 use windlass_core::time::Moment;
 use windlass_core::usage::{Usage, dollars};
 use windlass_runtime::workspace::Absence;
 
 use crate::cli::sanitize::{plain, plain_line, plain_short, shorten};
 
-/// The longest reason that is shown whole on one line, in characters, and how much of the end of a longer one
-/// is kept.
+/// The longest reason that is shown in full on one line, in characters, and the length of the end that is
+/// kept of a longer one.
 const DETAIL: usize = 1000;
 const DETAIL_END: usize = 250;
 
-/// How many lines of a reason are shown below its first.
+/// The most lines of a reason that are shown below its first.
 const BELOW: usize = 60;
 
-/// Why a run ended, as a sentence without its full stop.
+/// Returns the reason as a sentence without a full stop.
 pub(crate) fn reason(reason: EndReason) -> &'static str {
     reason.sentence()
 }
 
-/// How and why a run ended.
+/// Describes how and why a run ended.
 pub(crate) fn outcome(outcome: &Outcome) -> String {
     let why = reason(outcome.reason);
     match outcome.detail.as_deref().map(detail_line).filter(|detail| !detail.is_empty() && detail != why) {
         Some(detail) if says_it_all(outcome.reason) => format!("{}: {detail}", outcome.status.word()),
+        // What completes a run belongs together; what ends it otherwise is explained by its detail.
+        Some(detail) if outcome.status == FinalStatus::Completed => {
+            format!("{}: {why}, {detail}", outcome.status.word())
+        }
         Some(detail) => format!("{}: {why}: {detail}", outcome.status.word()),
         None => format!("{}: {why}", outcome.status.word()),
     }
 }
 
-/// A reason on one line. Of one that quotes something huge the beginning and the end are kept: what to do
-/// about it is said at the end.
+/// Puts a reason on one line. Of a very long one it keeps the beginning and the end, because the end says
+/// what to do.
 fn detail_line(detail: &str) -> String {
     let line = plain_line(detail);
     let whole = line.chars().count();
@@ -44,7 +48,7 @@ fn detail_line(detail: &str) -> String {
     format!("{} {}", shorten(&line, DETAIL - DETAIL_END), end.trim_start())
 }
 
-/// The same with the lines of its reason as they were written.
+/// Describes how and why a run ended, and keeps the lines of the reason.
 pub(crate) fn outcome_lines(outcome: &Outcome) -> (String, Vec<String>) {
     let detail = outcome.detail.as_deref().unwrap_or_default();
     let (first, rest) = paragraph(detail, usize::MAX);
@@ -52,7 +56,7 @@ pub(crate) fn outcome_lines(outcome: &Outcome) -> (String, Vec<String>) {
     (self::outcome(&Outcome { detail: Some(first), ..outcome.clone() }), rest)
 }
 
-/// Whether the words of a reason only repeat what its detail says.
+/// Decides whether the detail of an outcome makes its reason redundant.
 fn says_it_all(reason: EndReason) -> bool {
     matches!(
         reason,
@@ -77,7 +81,7 @@ fn says_it_all(reason: EndReason) -> bool {
     )
 }
 
-/// A reason as it was written: its first line, no wider than that, and those below it.
+/// Splits a reason into its first line and the lines below, each at most `most` columns wide.
 pub(crate) fn paragraph(text: &str, most: usize) -> (String, Vec<String>) {
     let shown = plain(text.trim());
     let mut lines = shown.lines();
@@ -88,7 +92,7 @@ pub(crate) fn paragraph(text: &str, most: usize) -> (String, Vec<String>) {
     (first, rest)
 }
 
-/// A stretch of time: `3 s`, `2 min 5 s`, `1 h 4 min`.
+/// Formats a duration: `3 s`, `2 min 5 s`, `1 h 4 min`.
 pub(crate) fn span(ms: u64) -> String {
     let seconds = ms / 1000;
     match seconds {
@@ -100,7 +104,7 @@ pub(crate) fn span(ms: u64) -> String {
     }
 }
 
-/// How long ago, in one unit.
+/// Formats an age in one unit.
 pub(crate) fn ago(ms: u64) -> String {
     let minutes = ms / 60_000;
     match minutes {
@@ -111,7 +115,7 @@ pub(crate) fn ago(ms: u64) -> String {
     }
 }
 
-/// A number that can be read: `12,345`.
+/// Formats a number with separators: `12,345`.
 pub(crate) fn number(value: u64) -> String {
     let digits = value.to_string();
     let mut out = String::new();
@@ -124,12 +128,12 @@ pub(crate) fn number(value: u64) -> String {
     out
 }
 
-/// `1 iteration`, `2 iterations`.
+/// Formats a count: `1 iteration`, `2 iterations`.
 pub(crate) fn count(value: u64, one: &str) -> String {
     if value == 1 { format!("1 {one}") } else { format!("{} {one}s", number(value)) }
 }
 
-/// Money, or that nobody said how much.
+/// Formats a cost, or says that it was not reported.
 pub(crate) fn cost(usd: Option<f64>) -> String {
     match usd {
         None => "cost not reported".to_owned(),
@@ -137,18 +141,18 @@ pub(crate) fn cost(usd: Option<f64>) -> String {
     }
 }
 
-/// Tokens read and written.
+/// Formats the tokens read and written.
 pub(crate) fn tokens(usage: &Usage) -> String {
     let read = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens;
     format!("{} tokens in, {} out", number(read), number(usage.output_tokens))
 }
 
-/// The clock on the wall of whoever reads it: `14:05`.
+/// Formats a local time: `14:05`.
 pub(crate) fn clock(moment: Moment) -> String {
     local(moment, "%H:%M")
 }
 
-/// Day and time, local.
+/// Formats a local date and time.
 pub(crate) fn date(moment: Moment) -> String {
     local(moment, "%Y-%m-%d %H:%M:%S")
 }
@@ -158,12 +162,12 @@ fn local(moment: Moment, format: &str) -> String {
     stamp.to_zoned(TimeZone::system()).strftime(format).to_string()
 }
 
-/// This moment.
+/// Returns the current time.
 pub(crate) fn now() -> Moment {
     Moment(Timestamp::now().as_millisecond())
 }
 
-/// That the folder a run works in cannot be used, and why.
+/// Says why the folder of a run cannot be used.
 pub(crate) fn missing_folder(folder: &str, why: Absence) -> String {
     format!("the folder {} {why}", plain_line(folder))
 }
@@ -212,7 +216,7 @@ mod tests {
         assert_eq!(outcome(&ended), "failed: the agent failed: API error^[[1m 400");
         assert_eq!(
             outcome(&Outcome::new(FinalStatus::Completed, EndReason::Marker)),
-            "completed: the agent marked it done and all checks pass"
+            "completed: the agent marked it done"
         );
         let none = Outcome::new(FinalStatus::Failed, EndReason::NoBranch).because("no branch succeeded: x");
         assert_eq!(outcome(&none), "failed: no branch succeeded: x", "nothing is said twice");

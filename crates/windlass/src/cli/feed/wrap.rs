@@ -1,10 +1,10 @@
-//! Breaks text into lines that fit, at blanks where there are any.
+//! Breaks text into lines that fit, at blanks if there are any.
 
 use crate::cli::sanitize::{columns, fitting};
 
-/// The text in lines of at most `width` columns, each begun with `indent`.
+/// Wraps a text to lines of at most `width` columns, each starting with `indent`.
 ///
-/// Line breaks of the text are kept; a word that is too long is cut.
+/// Keeps the line breaks of the text, and cuts words that are too long.
 pub(super) fn wrap(text: &str, indent: &str, width: usize) -> Vec<String> {
     let room = width.saturating_sub(columns(indent)).max(10);
     let lines = text.trim_end().split('\n').flat_map(|line| wrap_line(line.trim_end(), room));
@@ -21,7 +21,7 @@ fn wrap_line(line: &str, room: usize) -> Vec<&str> {
             lines.push(rest);
             return lines;
         }
-        // A blank just behind what fits ends the line as well as one within.
+        // A blank just after the part that fits can end the line too.
         let blank = if tail.starts_with(' ') { Some(fits) } else { head.rfind(' ') };
         let end = blank.filter(|at| *at > 0).unwrap_or(fits);
         let (shown, next) = rest.split_at_checked(end).unwrap_or((rest, ""));
@@ -30,7 +30,7 @@ fn wrap_line(line: &str, room: usize) -> Vec<&str> {
     }
 }
 
-/// The first lines, and how many are not shown.
+/// Returns the first lines and the number of lines left out.
 pub(super) fn first(mut lines: Vec<String>, most: usize) -> (Vec<String>, usize) {
     let hidden = lines.len().saturating_sub(most);
     lines.truncate(most);

@@ -113,18 +113,16 @@ enum TasksCommand {
         of: Of,
     },
     /// Show the task that is next, and why; or why there is none
-    #[command(
-        after_help = "Examples:\n  windlass tasks next\n  windlass tasks next --json\n\nThe exit code is 8 if no task can start because of a deadlock."
-    )]
+    #[command(after_help = "Examples:\n  windlass tasks next\n  windlass tasks next --json\n\n\
+        The exit code is 8 if no task can start because of a deadlock.")]
     Next {
         #[command(flatten)]
         of: Of,
     },
     /// Set the status of a task: pending, in_progress, passing, failing or skipped
-    #[command(
-        after_help = "Examples:\n  windlass tasks set 3 passing\n  windlass tasks set '#3' done       does the same\n  \
-        windlass tasks set 4 skip          other tasks no longer wait for it"
-    )]
+    #[command(after_help = "Examples:\n  windlass tasks set 3 passing\n  \
+        windlass tasks set '#3' done       does the same\n  \
+        windlass tasks set 4 skip          other tasks no longer wait for it")]
     Set {
         /// Id of the task
         #[arg(value_name = "ID")]

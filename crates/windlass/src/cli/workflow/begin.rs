@@ -2,22 +2,23 @@
 
 use serde_json::json;
 use windlass_runtime::catalog::{begin_document, document_schema, eject_document};
-use windlass_runtime::workflow_scope::WorkflowScope;
+use windlass_runtime::new_file::NewFileScope;
 
 use super::super::feed::{envelope, words};
 use super::super::invocation::{Invocation, print};
 use super::super::report::{Report, note};
 use super::super::sanitize::plain_line;
+use super::Of;
 use crate::exit::Exit;
 
 /// Writes a commented document. Never overwrites a file.
 pub(super) fn new(
     invocation: &Invocation,
     name: &str,
-    shelf: WorkflowScope,
+    scope: NewFileScope,
     json: bool,
 ) -> Result<Exit, Report> {
-    let path = begin_document(&invocation.home, &invocation.cwd, name, shelf)?;
+    let path = begin_document(&invocation.home, &invocation.cwd, name, scope)?;
     if json {
         return print(&[envelope("workflow.new", words::now(), None, json!({ "path": path }))]);
     }
@@ -27,18 +28,20 @@ pub(super) fn new(
     print(&[plain_line(&path.display().to_string())])
 }
 
-/// Copies a built-in workflow. Never overwrites a file.
+/// Writes a built-in workflow or a `workflow.json` as a document, never over another file.
 pub(super) fn eject(
     invocation: &Invocation,
     name: &str,
-    shelf: WorkflowScope,
-    json: bool,
+    scope: NewFileScope,
+    of: &Of,
 ) -> Result<Exit, Report> {
-    let path = eject_document(&invocation.home, &invocation.cwd, name, shelf)?;
-    if json {
+    let path = eject_document(&invocation.home, &invocation.cwd, name, scope, &of.plugins)?;
+    if of.json {
         return print(&[envelope("workflow.ejected", words::now(), None, json!({ "path": path }))]);
     }
-    note(&format!("`windlass run --workflow {name}` uses this copy from now on"));
+    // With its owner, because a plugin may still bring a workflow of the same name.
+    let own_name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or(name);
+    note(&format!("`windlass run --workflow {}:{own_name}` runs this one", scope.word()));
     print(&[plain_line(&path.display().to_string())])
 }
 

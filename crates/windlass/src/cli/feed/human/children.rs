@@ -1,4 +1,4 @@
-//! Runs that were started from the one that is looked at.
+//! The lines of sub-runs within the feed.
 
 use windlass_core::effect::{Effect, Planned};
 use windlass_core::id::RunId;
@@ -10,7 +10,7 @@ use crate::cli::sanitize::plain_short;
 use crate::cli::terminal::TextTone;
 
 impl Human {
-    /// The lines of a run that was started from here, below the node that started it.
+    /// Lets a sub-run produce lines and prefixes them with the node that started it.
     pub(super) fn in_child(
         &mut self,
         run: &RunId,
@@ -28,13 +28,13 @@ impl Human {
         margin.put(act(child))
     }
 
-    /// Lines about a run somewhere below, each with the names of the nodes on the way to it.
+    /// Labels lines about a run below with the nodes on the path to it.
     pub(crate) fn labelled(&self, run: &RunId, lines: Vec<String>) -> Vec<String> {
         let way = self.way(run).unwrap_or_default();
         way.into_iter().rev().fold(lines, |lines, margin| margin.put(lines))
     }
 
-    /// What stands before the lines of a run below, from the outermost on.
+    /// Returns the prefixes of a run below, from the outermost on.
     fn way(&self, run: &RunId) -> Option<Vec<&LinePrefix>> {
         if self.run == *run {
             return Some(Vec::new());
@@ -45,7 +45,7 @@ impl Human {
         })
     }
 
-    /// What is under way in a run somewhere below.
+    /// Takes in the state of a run below.
     pub(crate) fn see_below(&mut self, state: &RunState) {
         if self.run == state.run {
             return self.see(state);
@@ -53,7 +53,7 @@ impl Human {
         self.children.values_mut().for_each(|child| child.see_below(state));
     }
 
-    /// A run that is started from here.
+    /// Takes note of a run that this run starts.
     pub(super) fn know_child(&mut self, planned: &Planned) -> Vec<String> {
         let Effect::StartRun { run, spec } = &planned.effect else { return Vec::new() };
         let node = &planned.id.node;
@@ -63,7 +63,7 @@ impl Human {
             child.begin(spec)
         });
         let line =
-            format!("  run {run} of `{}` begins: windlass logs {run}", plain_short(&spec.workflow, 60));
+            format!("  started run {run} of `{}`: windlass logs {run}", plain_short(&spec.workflow, 60));
         self.margin(&planned.id.node).put(vec![self.screen.paint(TextTone::Faint, &line)])
     }
 }

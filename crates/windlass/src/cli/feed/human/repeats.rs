@@ -1,4 +1,4 @@
-//! Warnings that say the same again and again: shown once, and counted.
+//! Counts repeated warnings, so that the feed shows each only once.
 
 use std::collections::BTreeMap;
 
@@ -7,19 +7,19 @@ use windlass_core::run::News;
 
 use crate::cli::sanitize::plain_short;
 
-/// How many different warnings are remembered; the first of each further one is shown every time.
+/// The most different warnings that are counted. Others are shown every time.
 const DIFFERENT: usize = 200;
-/// How much of a warning is shown.
+/// The longest warning that is shown.
 const LONGEST: usize = 1000;
 
-/// How often each warning came since it was last counted aloud.
+/// The count of each warning since the counts were last shown.
 #[derive(Debug, Default)]
 pub(super) struct Repeats {
     seen: BTreeMap<String, u32>,
 }
 
 impl Repeats {
-    /// Whether an event is a warning that was shown before.
+    /// Returns whether an event is a warning that was shown before, and counts it.
     pub(super) fn has(&mut self, event: &AgentEvent) -> bool {
         match event {
             AgentEvent::Warning { what } => self.comes_again(&warning(what)),
@@ -28,7 +28,7 @@ impl Repeats {
         }
     }
 
-    /// The line of a warning of Windlass's own; nothing where it was shown before.
+    /// Returns the line of a warning by Windlass, or `None` if it was shown before.
     pub(super) fn warning(&mut self, what: &str) -> Option<String> {
         let line = warning(what);
         (!self.comes_again(&line)).then_some(line)
@@ -45,24 +45,24 @@ impl Repeats {
         false
     }
 
-    /// What came more than once, with how often; from here on it is counted anew.
+    /// Returns the warnings that came more than once, with their counts, and starts counting again.
     pub(super) fn counted(&mut self) -> Vec<String> {
         let seen = std::mem::take(&mut self.seen).into_iter().filter(|(_, times)| *times > 1);
         seen.map(|(line, times)| format!("{line} ({times} times)")).collect()
     }
 
-    /// Whether what happened ends a stretch in which warnings are counted together.
+    /// Decides whether the counts are shown after this news.
     pub(super) fn ends_with(news: &News) -> bool {
         matches!(news, News::IterationFinished { .. } | News::NodeFinished { .. } | News::Finished { .. })
     }
 }
 
-/// A warning, as it is shown.
+/// Formats a warning.
 pub(in crate::cli::feed) fn warning(what: &str) -> String {
     format!("  warning: {}", plain_short(what, LONGEST))
 }
 
-/// A note of the agent CLI, as it is shown.
+/// Formats a notice of the agent CLI.
 pub(in crate::cli::feed) fn notice(text: &str) -> String {
     format!("  note: {}", plain_short(text, LONGEST))
 }

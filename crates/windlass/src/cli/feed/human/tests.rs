@@ -49,7 +49,7 @@ fn session(iteration: u32, attempt: u32) -> News {
 fn an_iteration_has_one_heading_however_often_it_is_tried() {
     let mut human = feed();
     assert_eq!(told(&mut human, session(1, 1)), ["", "iteration 1"]);
-    assert_eq!(told(&mut human, session(1, 2)), ["  the session goes on (try 2)"]);
+    assert_eq!(told(&mut human, session(1, 2)), ["  continuing the session (try 2)"]);
     assert_eq!(told(&mut human, session(2, 1)), ["", "iteration 2"]);
 }
 
@@ -124,7 +124,7 @@ fn a_refusal_is_told_once() {
 #[test]
 fn a_wait_says_how_long() {
     let waiting = Waiting::Retry { until: Moment(5_000), what: "overloaded".to_owned() };
-    assert_eq!(told(&mut feed(), News::Waiting(waiting)), ["  tried again in 4 s: overloaded"]);
+    assert_eq!(told(&mut feed(), News::Waiting(waiting)), ["  trying again in 4 s: overloaded"]);
 }
 
 #[test]
@@ -287,7 +287,7 @@ fn a_run_within_a_run_is_told_below_the_node_that_started_it() {
     let news = vec![begins("call", "workflow")];
     let record = Record { v: RECORD_VERSION, at: Moment(0), event: Event::OwnerChanged, effects, news };
     let lines = human.record(&[], &record);
-    assert_eq!(lines, ["", "> call (workflow)", "  run c1 of `release` begins: windlass logs c1"]);
+    assert_eq!(lines, ["", "> call (workflow)", "  started run c1 of `release`: windlass logs c1"]);
     let from = std::slice::from_ref(&child);
     assert_eq!(human.agent(from, &turn("go"), &text("hello")), ["  [call]   hello"]);
     let started = Event::RunStarted { spec: Box::new(spec("release", vec![prompt("go")])) };
@@ -303,8 +303,9 @@ fn a_wait_says_what_ends_it() {
         told(&mut human, News::Waiting(event)),
         ["  waiting for the event deployed: windlass send k3f9 --event deployed"]
     );
-    assert!(told(&mut human, News::Paused)[0].ends_with("nothing new begins; windlass resume k3f9"));
-    assert_eq!(told(&mut human, News::GoesOn), ["  going on"]);
+    let paused = told(&mut human, News::Paused);
+    assert!(paused[0].ends_with("no new ones start; continue with `windlass resume k3f9`"), "{paused:?}");
+    assert_eq!(told(&mut human, News::GoesOn), ["  resumed"]);
 }
 
 #[test]
@@ -316,11 +317,11 @@ fn what_a_pause_holds_back_is_not_said_to_go_on() {
     told(&mut human, begins("a", "prompt"));
     told(&mut human, News::Paused);
     let held = told(&mut human, News::NodeHeld { node: NodeId::new("b") });
-    assert_eq!(held, ["b is held back by the pause"]);
+    assert_eq!(held, ["b will start when the run continues"]);
     human.screen.redraws = true;
     assert_eq!(human.progress(Moment(1_000)).as_deref(), Some("\r\u{1b}[Ka, paused, 0 s"));
     human.screen.redraws = false;
-    assert_eq!(told(&mut human, News::GoesOn), ["  going on"]);
+    assert_eq!(told(&mut human, News::GoesOn), ["  resumed"]);
     assert_eq!(told(&mut human, begins("b", "shell")), ["", "> b (shell)"]);
 }
 
@@ -357,9 +358,9 @@ fn where_several_nodes_are_under_way_it_is_said_which_goes_on() {
     told(&mut human, begins("v", "wait"));
     told(&mut human, begins("w", "wait"));
     let lines = happened(&mut human, sent(), vec![News::WaitOver, ends("w")]);
-    assert_eq!(lines[..2], ["  told: z (w)", "  going on with w"]);
+    assert_eq!(lines[..2], ["  received event z (w)", "  continuing with w"]);
     let lines = happened(&mut human, sent(), vec![News::WaitOver, ends("v")]);
-    assert_eq!(lines[..2], ["  told: z", "  going on"], "it is the only one");
+    assert_eq!(lines[..2], ["  received event z", "  continuing"], "it is the only one");
 }
 
 #[test]

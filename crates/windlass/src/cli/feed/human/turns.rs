@@ -1,4 +1,4 @@
-//! The turns of each node: where one begins, and how it is called.
+//! The turns of each node and their headings.
 
 use windlass_core::id::NodeId;
 
@@ -9,7 +9,7 @@ use crate::cli::terminal::TextTone;
 #[derive(Default)]
 pub(super) struct NodeTurns {
     pub(super) iteration: u32,
-    /// An iteration that began and has no line yet.
+    /// An iteration that has started and has no line yet.
     pub(super) heading: Option<u32>,
 }
 
@@ -28,11 +28,12 @@ impl Human {
         if attempt == 1 || !lines.is_empty() {
             return lines;
         }
-        let how = if resumed { "the session goes on" } else { "a new session begins" };
+        let how = if resumed { "continuing the session" } else { "starting a new session" };
         vec![self.screen.paint(TextTone::Faint, &format!("  {how} (try {attempt})"))]
     }
 
-    /// The line that opens an iteration, once. A node of several that has but one turn has none.
+    /// Returns the heading of an iteration, once. A node with only one turn has none, unless it is the whole
+    /// run.
     pub(super) fn heading(&mut self, node: &NodeId) -> Vec<String> {
         let Some(turns) = self.turns.get_mut(node) else { return Vec::new() };
         let Some(iteration) = turns.heading.take() else { return Vec::new() };

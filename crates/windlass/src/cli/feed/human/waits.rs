@@ -1,4 +1,4 @@
-//! What a run waits for, and what ends it.
+//! Lines about waits: for a person, an event, a time or a retry.
 
 use windlass_core::effect::{Effect, Planned};
 use windlass_core::event::{Event, Record};
@@ -12,7 +12,7 @@ use crate::cli::sanitize::{plain_line, plain_short};
 use crate::cli::terminal::TextTone;
 
 impl Human {
-    /// Keeps what waits for a person after a record.
+    /// Updates the open requests after a record.
     pub(super) fn see_asks(&mut self, record: &Record) {
         if let Event::SessionEnded { effect, .. } = &record.event {
             self.asked.retain(|(node, _)| *node != effect.node);
@@ -43,7 +43,7 @@ impl Human {
             Waiting::Retry { until, what } => {
                 let attempt = match &record.event {
                     Event::SessionEnded { effect, .. } => effect.attempt + 1,
-                    _ => return self.again(what, "tried again", Some(until.since(at))),
+                    _ => return self.again(what, "trying again", Some(until.since(at))),
                 };
                 return self.retrying(what, attempt, None, Some(until.since(at)));
             }
@@ -68,7 +68,7 @@ impl Human {
         text.iter().map(|line| self.screen.paint(TextTone::Careful, &format!("  {line}"))).collect()
     }
 
-    /// A turn, a node or an answer is tried again: which try that is, when it comes, and why.
+    /// Says which try of a turn, a node or an answer comes next, when and why.
     pub(super) fn retrying(
         &mut self,
         what: &str,
@@ -88,24 +88,24 @@ impl Human {
         vec![self.screen.paint(TextTone::Careful, &format!("  {again}{when}: {}", plain_short(what, 200)))]
     }
 
-    /// A wait has ended. That a node is tried again is told by its heading.
+    /// Says that a wait has ended. After a retry the heading of the node says so.
     pub(super) fn wait_over(&mut self, event: &Event, node: Option<&NodeId>) -> Vec<String> {
         self.phase = "working";
         if matches!(event, Event::WaitOver { effect } if effect.verb == Verb::Retry) {
             return Vec::new();
         }
         let with = self.one_of_several(node).map(|name| format!(" with {name}")).unwrap_or_default();
-        vec![self.screen.paint(TextTone::Careful, &format!("  going on{with}"))]
+        vec![self.screen.paint(TextTone::Careful, &format!("  continuing{with}"))]
     }
 
-    /// Something was told from outside, and to which node.
+    /// Says which event arrived, and for which node.
     pub(super) fn told(&self, name: &str, record: &Record) -> Vec<String> {
         let node = finished(record.news.iter());
         let to = self.one_of_several(node).map(|node| format!(" ({node})")).unwrap_or_default();
-        vec![format!("  told: {}{to}", plain_short(name, 80))]
+        vec![format!("  received event {}{to}", plain_short(name, 80))]
     }
 
-    /// What a node is called, where others are under way and no label says it.
+    /// Returns the name of a node if other nodes are in progress and no label names it.
     fn one_of_several(&self, node: Option<&NodeId>) -> Option<String> {
         let is_clear = self.nodes.only_open().is_some() || self.nodes.has_several_sessions();
         node.filter(|_| !is_clear).map(|node| self.nodes.name(node))
@@ -119,11 +119,11 @@ impl Human {
         self.is_paused = true;
         let run = &self.run;
         self.unless_child(&format!(
-            "paused: what is under way goes on, nothing new begins; windlass resume {run}"
+            "paused: nodes in progress finish, no new ones start; continue with `windlass resume {run}`"
         ))
     }
 
-    /// What the run around it says already.
+    /// Returns a line, but not in a sub-run: there the parent shows the same.
     pub(super) fn unless_child(&self, text: &str) -> Vec<String> {
         if self.is_child {
             Vec::new()
@@ -133,7 +133,7 @@ impl Human {
     }
 }
 
-/// The node that waits, or did: the one that begins with it, or that the fact is about.
+/// Finds the node that waits or waited: the node that has just started, or the one that the event is about.
 pub(super) fn about<'a>(news: &'a News, record: &'a Record) -> Option<&'a NodeId> {
     if let News::Waiting(Waiting::Person(ask)) = news {
         return Some(&ask.node);
@@ -145,7 +145,7 @@ pub(super) fn about<'a>(news: &'a News, record: &'a Record) -> Option<&'a NodeId
     });
     begun.last().or(match &record.event {
         Event::SessionEnded { effect, .. } | Event::WaitOver { effect } => Some(&effect.node),
-        // What was waited for ends its node, or is the answer to the hook of an agent.
+        // The event or answer ends its node, or answers the hook of an agent.
         Event::PersonAnswered { .. } | Event::Told { .. } => {
             let after = record.news.iter().skip_while(|other| !std::ptr::eq(*other, news));
             finished(after).or_else(|| answered(record))
@@ -154,7 +154,7 @@ pub(super) fn about<'a>(news: &'a News, record: &'a Record) -> Option<&'a NodeId
     })
 }
 
-/// The first node that is over.
+/// Returns the first node that ended.
 fn finished<'a>(mut news: impl Iterator<Item = &'a News>) -> Option<&'a NodeId> {
     news.find_map(|news| match news {
         News::NodeFinished { node, .. } => Some(node),
@@ -162,7 +162,7 @@ fn finished<'a>(mut news: impl Iterator<Item = &'a News>) -> Option<&'a NodeId> 
     })
 }
 
-/// The node whose agent is answered.
+/// Returns the node whose agent gets the answer.
 fn answered(record: &Record) -> Option<&NodeId> {
     let is_answer = |planned: &&Planned| matches!(planned.effect, Effect::AnswerHook { .. });
     record.effects.iter().find(is_answer).map(|planned| &planned.id.node)

@@ -1,4 +1,4 @@
-//! Which nodes a run has, and which one a line is about.
+//! Lists the nodes of a run, and names the node of a line.
 
 use serde_json::{Value, json};
 use windlass_core::effect::Effect;
@@ -9,7 +9,7 @@ use windlass_core::run::{News, Waiting};
 
 use super::super::steps::task_name;
 
-/// The nodes of a workflow in its order, with how many blocks are around each.
+/// Lists the nodes in the order of the workflow, each with its depth.
 pub(super) fn list(body: &[Node]) -> Vec<Value> {
     let mut nodes = Vec::new();
     add(body, 0, &mut nodes);
@@ -25,7 +25,7 @@ fn add(body: &[Node], depth: usize, into: &mut Vec<Value>) {
     }
 }
 
-/// Adds what only matters where there are several nodes: which one, and what its task is called.
+/// Adds the node and the name of its task. Only runs of several nodes need them.
 pub(super) fn name(data: &mut Value, news: &News, record: &Record) {
     let Value::Object(map) = data else { return };
     if let (News::Round { task: Some(_), .. }, Some(name)) = (news, task_name(&record.event)) {
@@ -43,9 +43,8 @@ pub(super) fn name(data: &mut Value, news: &News, record: &Record) {
     }
 }
 
-/// The node whose hook is answered. A call may be decided long after it came, when its tracker
-/// was read or a person has spoken, so it is told by the answer. A call that says not whose it
-/// is has none.
+/// Returns the node whose hook is answered. The decision may come long after the call, when the tracker was
+/// read or a person answered, so this looks for the answer. A call without an origin has no node.
 fn answered<'a>(hook: &HookId, record: &'a Record) -> Option<&'a NodeId> {
     if matches!(&record.event, Event::HookAsked { call } if call.from.is_none()) {
         return None;

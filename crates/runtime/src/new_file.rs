@@ -11,11 +11,21 @@ use crate::user_error::{UserError, UserErrorKind};
 
 /// The place of a new file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WorkflowScope {
+pub enum NewFileScope {
     /// The `.windlass` folder of the repository.
     Project,
     /// The configuration folder of the user.
     User,
+}
+
+impl NewFileScope {
+    /// Returns the owner in a full name: `project:NAME`.
+    pub fn word(self) -> &'static str {
+        match self {
+            NewFileScope::Project => "project",
+            NewFileScope::User => "user",
+        }
+    }
 }
 
 fn project(cwd: &Path) -> &Path {
@@ -23,10 +33,10 @@ fn project(cwd: &Path) -> &Path {
 }
 
 /// Returns the folder of a scope.
-pub(crate) fn base(home: &Home, cwd: &Path, shelf: WorkflowScope) -> PathBuf {
-    match shelf {
-        WorkflowScope::User => home.config.clone(),
-        WorkflowScope::Project => project(cwd).join(".windlass"),
+pub(crate) fn base(home: &Home, cwd: &Path, scope: NewFileScope) -> PathBuf {
+    match scope {
+        NewFileScope::User => home.config.clone(),
+        NewFileScope::Project => project(cwd).join(".windlass"),
     }
 }
 
@@ -34,17 +44,17 @@ pub(crate) fn base(home: &Home, cwd: &Path, shelf: WorkflowScope) -> PathBuf {
 pub(crate) fn put(
     home: &Home,
     cwd: &Path,
-    shelf: WorkflowScope,
+    scope: NewFileScope,
     below: &Path,
     text: &str,
 ) -> Result<PathBuf, UserError> {
     let project = project(cwd);
-    let path = base(home, cwd, shelf).join(below);
+    let path = base(home, cwd, scope).join(below);
     let wrong =
         |why: String| UserError::new(UserErrorKind::Configuration, format!("{}: {why}", path.display()));
     let folder = path.parent().unwrap_or(project);
     std::fs::create_dir_all(folder).map_err(|error| wrong(error.to_string()))?;
-    if shelf == WorkflowScope::Project && leads_out(folder, project) {
+    if scope == NewFileScope::Project && leads_out(folder, project) {
         return Err(wrong("its folder leads out of the project".to_owned())
             .hint("use --user, or a folder in the project"));
     }
