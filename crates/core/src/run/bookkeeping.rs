@@ -149,3 +149,14 @@ pub enum NodeCause {
     /// The node's `when` is false.
     WhenFalse { condition: String },
 }
+
+impl NodeCause {
+    /// Returns a verb phrase for the `status` of the node before.
+    pub fn describe_end(status: &str) -> &str {
+        match status {
+            "skipped" => "was skipped",
+            "over" => "ended",
+            status => status,
+        }
+    }
+}

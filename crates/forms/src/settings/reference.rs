@@ -228,7 +228,7 @@ pub(super) const REFERENCE: &[SettingReference] = &[
         key: "permissions.allow",
         value: ValueType::Rules,
         meaning: "Tool calls that need no permission. `deny` and `ask` win over it.",
-        example: "[\"Bash(cargo test *)\"]",
+        example: "[\"shell(cargo test *)\"]",
         flag: None,
         project: Some("not set it"),
     },
@@ -236,7 +236,7 @@ pub(super) const REFERENCE: &[SettingReference] = &[
         key: "permissions.deny",
         value: ValueType::Rules,
         meaning: "Tool calls that Windlass refuses. It wins over `allow` and `ask`.",
-        example: "[\"Bash(git push *)\", \"Edit(docs/**)\"]",
+        example: "[\"shell(git push *)\", \"edit(docs/**)\"]",
         flag: None,
         project: None,
     },
@@ -244,7 +244,7 @@ pub(super) const REFERENCE: &[SettingReference] = &[
         key: "permissions.ask",
         value: ValueType::Rules,
         meaning: "Tool calls that a person, or `on_permission`, decides.",
-        example: "[\"WebFetch(domain:example.com)\"]",
+        example: "[\"web_fetch(domain:example.com)\"]",
         flag: None,
         project: None,
     },
@@ -272,8 +272,9 @@ const TABLE_INTROS: &[(&str, &str)] = &[
     ("checks", "Commands that prove that the work is done. You choose the names."),
     (
         "permissions",
-        "Rules about tool calls, within the isolation preset. A rule is a tool by any CLI's name, with or without a pattern: `Write`, \
-         `Bash(git push *)`, `Edit(docs/**)`, `mcp__server`. A rule about an unknown tool is an error. Each layer adds to the lists.",
+        "Rules about tool calls, within the isolation preset. A rule names a tool, with or without a pattern: `write`, \
+         `shell(git push *)`, `edit(docs/**)`, `mcp__server`. The spelling of any agent CLI works too. A rule about an unknown tool \
+         is an error. Each layer adds to the lists.",
     ),
     ("agents", "How Windlass starts an agent CLI, by driver."),
 ];

@@ -28,7 +28,7 @@ use crate::exit::Exit;
 pub(super) const WORK: &str = "What to run";
 pub(super) const LIMITS: &str = "Loop and limits";
 pub(super) const OUTPUT: &str = "Output";
-const AGENT: &str = "Agent";
+const AGENT: &str = "Agent CLI";
 const REQUESTS: &str = "Questions and permissions";
 
 /// The largest input that is read from standard input.

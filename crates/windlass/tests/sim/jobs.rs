@@ -304,9 +304,12 @@ fn what_only_a_person_can_clear_away_is_told_to_the_person_and_costs_no_try() {
     ran.assert_ended(8, "blocked", "git", 1);
     assert_eq!(in_file(&place), ["1 pending", "2 pending"]);
     let branch = format!("windlass/{}/task-1-1", ran.run());
-    for words in
-        ["has changes of its own", "a; commit them", &format!("git merge {branch}"), "tasks set 1 done"]
-    {
+    for words in [
+        "has changes of its own",
+        "a; commit or stash them",
+        &format!("git merge {branch}"),
+        "tasks set 1 done",
+    ] {
         assert!(detail(&ran).contains(words), "`{words}` is missing: {ran}");
     }
     assert_eq!(place.sealed.git(["log", "-1", "--format=%s", &branch]), "a");

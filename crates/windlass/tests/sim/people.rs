@@ -263,7 +263,7 @@ fn an_answer_that_could_be_to_several_questions_is_refused_with_the_command_for_
     place.go(&["approve", &run]).assert_refused(2, &words);
     let named = place.go(&["answer", &run, "yes", "--question", "B?"]);
     assert_eq!(named.code, 0, "{named}");
-    assert!(named.stderr.contains(&format!("answered run {run}, where `pq2` asks: B?")), "{named}");
+    assert!(named.stderr.contains(&format!("answered run {run}: `pq2` asks: B?")), "{named}");
     let other = place.go(&["answer", &run, "fine", "--to", "ask/pq", "--json"]);
     assert_eq!(other.all("run.answered")[0]["node"], "pq", "{other}");
     let ran = going.end();

@@ -385,7 +385,7 @@ fn an_agent_leaves_no_task_out_and_ends_no_list_by_writing_into_its_file() {
     ran.assert_ended(8, "blocked", "tasks_unproven", 4);
     assert_eq!(ended(&ran), ["1 failing", "1 passing", "2 passing", "5 passing"], "{ran}");
     let told = ran.all("task.settled")[0]["why"].as_str().unwrap().to_owned();
-    assert!(told.contains("only a person decides"), "{told}");
+    assert!(told.contains("only a person may do"), "{told}");
     for what in
         ["task `2` is `passing`", "task `3` is `skipped`", "task `4` was removed", "task `5` is `passing`"]
     {

@@ -354,7 +354,7 @@ fn a_feature_list_is_migrated_beside_itself() {
     assert_eq!(fine(&place, &["check"]).stdout, "tasks.json: ok, 1 task\n");
     let ran = tasks(&place, &["migrate", "tasks.json", "--out", "x.json"]);
     assert_eq!(ran.code, CONFIGURATION, "{ran}");
-    assert!(ran.stderr.contains("a file of tasks already"), "{ran}");
+    assert!(ran.stderr.contains("this is already a task file"), "{ran}");
     assert_eq!(tasks(&place, &["migrate", "nowhere.json"]).code, CONFIGURATION);
 }
 

@@ -211,7 +211,7 @@ fn a_select_without_a_value_names_the_task_and_the_mistake() {
     let dir = project(AREAS);
     let why = ask(&dir, &selecting("tusk.id == '1'")).unwrap_err();
     assert!(why.starts_with("`select` cannot be evaluated for task `1`: "), "{why}");
-    assert!(why.contains(", in: tusk.id == '1'\n  hint: not every task has it"), "{why}");
+    assert!(why.contains(", in: tusk.id == '1'\n  hint: not every task has this field"), "{why}");
     let why = ask(&dir, &selecting("1 +")).unwrap_err();
     assert!(why.ends_with(", in: 1 +"), "{why}");
 }
@@ -307,7 +307,7 @@ fn an_edit_of_the_file_is_a_claim_and_every_other_edit_stays() {
     let skipped = project(&BEGUN.replace("in_progress", "skipped"));
     let (far, why, error) = write_end(skipped.path(), end("1", true, Some("")), NOW);
     assert_eq!((far, status(&skipped, "1"), error), (TaskStatus::Failing, TaskStatus::Failing, None));
-    assert!(why.as_deref().unwrap().contains("only a person decides"), "{why:?}");
+    assert!(why.as_deref().unwrap().contains("only a person may do"), "{why:?}");
     let again = write_end(skipped.path(), end("1", true, Some("")), NOW);
     assert_eq!(again, (far, why, None), "and the same the second time");
     let dir = project(BEGUN);
@@ -355,7 +355,7 @@ fn what_would_not_be_passing_is_withheld() {
     assert_eq!(why("in_progress", None), None, "nobody could say so");
     assert!(why("in_progress", Some("")).unwrap().contains("did not say"));
     assert!(why("passing", Some("<status>failing</status>")).unwrap().contains("not done"));
-    assert!(why("skipped", Some("")).unwrap().contains("only a person decides"));
+    assert!(why("skipped", Some("")).unwrap().contains("only a person may do"));
     let skipped = project(BEGUN);
     decides(&skipped, "1", TaskStatus::Skipped);
     let claims = end("1", true, Some("<status>passing</status>"));

@@ -277,9 +277,9 @@ fn turns_that_say_nothing_are_open() {
 #[test]
 fn the_built_in_settings_name_the_drivers_there_are() {
     let text = windlass_forms::settings::DEFAULT_SETTINGS;
-    let line = text.lines().find_map(|line| line.strip_prefix("# Which agent CLI runs a session: ")).unwrap();
-    let words = line.trim_end_matches('.').split([',', ' ']);
-    let mut named: Vec<&str> = words.filter(|word| !word.is_empty() && *word != "or").collect();
+    let about = text.split("driver = ").next().unwrap();
+    let words = about.rsplit("Values: ").next().unwrap().split('`');
+    let mut named: Vec<&str> = words.skip(1).step_by(2).collect();
     let agents = windlass_peers::agent::Agents::default();
     let mut there: Vec<&str> = agents.iter().map(|driver| driver.name()).collect();
     named.sort_unstable();

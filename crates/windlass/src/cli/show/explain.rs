@@ -136,12 +136,7 @@ fn why(state: &RunState, told: &ExplainedNode<'_>) -> String {
             None => "ran because it is the first node of the workflow".to_owned(),
         },
         ExplainedCause::Reached(NodeCause::After { node, status }) => {
-            let ended = match status.as_str() {
-                "skipped" => "was skipped".to_owned(),
-                "over" => "ended".to_owned(),
-                status => plain_line(status),
-            };
-            format!("ran because `{node}` {ended}")
+            format!("ran because `{node}` {}", plain_line(NodeCause::describe_end(status)))
         }
         ExplainedCause::Reached(NodeCause::Retried { what, attempt }) => {
             format!("ran again (try {attempt}) because of: {}", plain_short(what, TEXT))
