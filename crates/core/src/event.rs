@@ -161,7 +161,8 @@ pub enum Event {
         inbox: Option<InboxId>,
     },
     /// The parent run ended this run.
-    OuterEnded {
+    #[serde(rename = "outer_ended")]
+    ParentEnded {
         /// The request, if it came through the inbox.
         inbox: Option<InboxId>,
         why: String,
@@ -172,12 +173,14 @@ pub enum Event {
         inbox: Option<InboxId>,
     },
     /// Someone resumed a paused run.
-    GoOnAsked {
+    #[serde(rename = "go_on_asked")]
+    UnpauseAsked {
         /// The request, if it came through the inbox.
         inbox: Option<InboxId>,
     },
     /// Someone sent a named event to the run.
-    Told {
+    #[serde(rename = "told")]
+    EventReceived {
         inbox: InboxId,
         name: String,
         text: String,
@@ -227,10 +230,10 @@ impl Event {
             Event::WaitOver { .. } => "wait_over",
             Event::RunTimedOut => "run_timed_out",
             Event::CancelAsked { .. } => "cancel_asked",
-            Event::OuterEnded { .. } => "outer_ended",
+            Event::ParentEnded { .. } => "outer_ended",
             Event::PauseAsked { .. } => "pause_asked",
-            Event::GoOnAsked { .. } => "go_on_asked",
-            Event::Told { .. } => "told",
+            Event::UnpauseAsked { .. } => "go_on_asked",
+            Event::EventReceived { .. } => "told",
             Event::PersonAnswered { .. } => "person_answered",
             Event::CleanedUp { .. } => "cleaned_up",
             Event::EffectBroken { .. } => "effect_broken",

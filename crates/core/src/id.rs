@@ -88,7 +88,7 @@ words! {
         /// Wait before the next attempt of a node.
         Retry = "retry",
         /// Wait for the end of a pause.
-        Hold = "hold",
+        Defer = "hold",
         /// Answer a hook.
         Answer = "answer",
         /// Wait until a time.

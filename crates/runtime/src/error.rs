@@ -128,7 +128,7 @@ pub enum RunError {
     #[error("{0}")]
     Refused(String),
     /// The process that owns the run does not answer.
-    #[error("could not reach run {run}: {}", RunError::silent(*owner))]
+    #[error("could not reach run {run}: {}", RunError::describe_silence(*owner))]
     Unheard {
         run: RunId,
         /// The owner, if it still exists.
@@ -166,7 +166,7 @@ pub enum RunError {
 
 impl RunError {
     /// Describes why an owner does not answer.
-    fn silent(owner: Option<OwnerProcess>) -> String {
+    fn describe_silence(owner: Option<OwnerProcess>) -> String {
         match owner {
             Some(OwnerProcess { pid, is_stopped: true }) => {
                 format!("process {pid}, which runs it, is stopped")

@@ -247,7 +247,7 @@ mod tests {
         FeedItem::Record { seq, record: Box::new(record) }
     }
 
-    /// What is read, in short: how long texts are, which records, how much was left out.
+    /// Summarises an item: the length of a text, the number of a record, the bytes left out.
     fn short(item: &FeedItem) -> String {
         match item {
             FeedItem::Agent { event, .. } => format!("said {}", text_of(event)),

@@ -303,8 +303,8 @@ impl Handle {
     /// Takes over a run that has no owner and continues it.
     pub async fn resume(&self, family: Family) -> Result<OwnedRun, RunError> {
         let taken = self.waiting(|handle| {
-            handle.find_folders(&family)?;
-            handle.find_newest(&family.root().run)?;
+            handle.check_folders(&family)?;
+            handle.check_is_newest(&family.root().run)?;
             handle.take(family, TakeOver::Always, TakeoverPurpose::GoOn)
         });
         self.own(taken.await?)
@@ -313,7 +313,7 @@ impl Handle {
     /// Continues a run that was created for this process: a run with only its first record starts now.
     pub async fn take_up(&self, family: Family) -> Result<OwnedRun, RunError> {
         let taken = self.waiting(|handle| {
-            handle.find_folders(&family)?;
+            handle.check_folders(&family)?;
             handle.take(family, TakeOver::IfBegun, TakeoverPurpose::GoOn)
         });
         self.own(taken.await?)
@@ -327,7 +327,7 @@ impl Handle {
     /// Fails if the folder of the run, or of a child that it waits for, is missing.
     ///
     /// Without the folder each node would fail, and a failed run cannot continue once the folder is back.
-    pub fn find_folders(&self, family: &Family) -> Result<(), RunError> {
+    pub fn check_folders(&self, family: &Family) -> Result<(), RunError> {
         let states = std::iter::once(family.root()).chain(family.below());
         for state in states.filter(|state| matches!(state.lifecycle, Lifecycle::Running)) {
             if let Some(why) = absence(state, &self.store.run_dir(&state.run), FolderCheck::Close) {

@@ -59,10 +59,10 @@ impl InboxMessage {
 pub(crate) fn event_of(inbox: InboxId, message: InboxMessage) -> Event {
     match message {
         InboxMessage::Cancel => Event::CancelAsked { inbox: Some(inbox) },
-        InboxMessage::EndWithOuter { why } => Event::OuterEnded { inbox: Some(inbox), why },
+        InboxMessage::EndWithOuter { why } => Event::ParentEnded { inbox: Some(inbox), why },
         InboxMessage::Pause => Event::PauseAsked { inbox: Some(inbox) },
-        InboxMessage::GoOn => Event::GoOnAsked { inbox: Some(inbox) },
-        InboxMessage::Tell { name, text } => Event::Told { inbox, name, text },
+        InboxMessage::GoOn => Event::UnpauseAsked { inbox: Some(inbox) },
+        InboxMessage::Tell { name, text } => Event::EventReceived { inbox, name, text },
         InboxMessage::Reply { hook, reply } => Event::PersonAnswered { inbox, hook, reply },
     }
 }

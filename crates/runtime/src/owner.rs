@@ -133,7 +133,7 @@ impl Owner {
     /// Translates an error if the log is gone. No process can continue the run then, so this ends its agents.
     async fn lost_log(&self, error: RunError) -> RunError {
         let Some((path, how)) = error.lost_log(&self.store) else { return error };
-        self.store.let_lie();
+        self.store.leave_open();
         self.end_orphans(&self.state.to_perform()).await;
         let runs = [vec![self.state.run.clone()], children(&self.state)].concat();
         let dirs: Vec<_> = runs.into_iter().map(|run| (self.store.run_dir(&run), run)).collect();

@@ -67,8 +67,8 @@ mod tests {
         EffectId { node: NodeId::new("n"), iteration: 1, attempt: 1, verb: Verb::Shell }
     }
 
-    /// What the owner is told of a task.
-    async fn told(task: impl Future<Output = ()> + Send + 'static) -> Option<Event> {
+    /// Returns the event that the owner gets from a task.
+    async fn failure_of(task: impl Future<Output = ()> + Send + 'static) -> Option<Event> {
         let (outbox, mut inlet) = mpsc::channel(1);
         start(effect(), outbox, task).await.unwrap();
         inlet.recv().await.map(Result::unwrap)
@@ -80,23 +80,23 @@ mod tests {
 
     #[tokio::test]
     async fn a_task_that_panics_is_told_of_by_the_name_of_its_effect() {
-        assert_eq!(told(async { panic!("no {}", "luck") }).await, broken("no luck"));
+        assert_eq!(failure_of(async { panic!("no {}", "luck") }).await, broken("no luck"));
         let later = async {
             tokio::task::yield_now().await;
             panic!("at last");
         };
-        assert_eq!(told(later).await, broken("at last"));
+        assert_eq!(failure_of(later).await, broken("at last"));
     }
 
     #[tokio::test]
     async fn so_is_one_whose_work_beside_the_event_loop_panics() {
         let task = async { blocking(|| panic!("beside")).await };
-        assert_eq!(told(task).await, broken("beside"));
+        assert_eq!(failure_of(task).await, broken("beside"));
     }
 
     #[tokio::test]
     async fn of_a_task_that_is_done_or_ended_nothing_is_told() {
-        assert_eq!(told(async { assert_eq!(blocking(|| 7).await, 7) }).await, None);
+        assert_eq!(failure_of(async { assert_eq!(blocking(|| 7).await, 7) }).await, None);
         let (outbox, mut inlet) = mpsc::channel(1);
         let task = start(effect(), outbox, std::future::pending());
         task.abort();

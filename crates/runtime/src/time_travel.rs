@@ -237,7 +237,7 @@ impl Handle {
         let news = course.decision.news.clone();
         if course.state.bookkeeping.paused {
             // The pause was meant for the other run.
-            course.tell(at, Event::GoOnAsked { inbox: None });
+            course.tell(at, Event::UnpauseAsked { inbox: None });
         }
         let effects = course.state.to_perform();
         let (state, records, cadence) = (course.state, course.records, Cadence::new());

@@ -81,11 +81,11 @@ pub enum ReadError {
     #[error("no run is named `{run}`")]
     UnknownRun { run: RunId },
     #[error(transparent)]
-    Fault(#[from] StoreError),
+    Store(#[from] StoreError),
 }
 
 impl From<rusqlite::Error> for ReadError {
     fn from(error: rusqlite::Error) -> ReadError {
-        ReadError::Fault(error.into())
+        ReadError::Store(error.into())
     }
 }

@@ -35,7 +35,7 @@ pub enum InboxError {
     #[error("no run is named `{run}`")]
     UnknownRun { run: RunId },
     #[error(transparent)]
-    Fault(#[from] StoreError),
+    Store(#[from] StoreError),
 }
 
 refusal!(InboxError);

@@ -49,7 +49,7 @@ pub enum LeaseError {
     #[error("cannot take the lock {}", path.display())]
     Lock { path: PathBuf, source: io::Error },
     #[error(transparent)]
-    Fault(#[from] StoreError),
+    Store(#[from] StoreError),
 }
 
 refusal!(LeaseError);
@@ -77,7 +77,7 @@ impl Store {
             Ok(None) | Err(ReadError::UnknownRun { .. }) => {
                 return Err(LeaseError::UnknownRun { run: run.clone() });
             }
-            Err(ReadError::Fault(fault)) => return Err(fault.into()),
+            Err(ReadError::Store(fault)) => return Err(fault.into()),
         };
         let lock = self.folders().lock(run)?;
         let epoch = self

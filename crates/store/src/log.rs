@@ -61,7 +61,7 @@ pub enum AppendError {
     #[error("the log of run `{run}` is full")]
     LogFull { run: RunId },
     #[error(transparent)]
-    Fault(#[from] StoreError),
+    Store(#[from] StoreError),
 }
 
 refusal!(AppendError);
@@ -250,7 +250,7 @@ fn records(conn: &Connection, run: &RunId, from: u64, limit: usize) -> Result<Ve
 }
 
 fn damaged(detail: String) -> ReadError {
-    ReadError::Fault(StoreError::Corrupt { detail })
+    ReadError::Store(StoreError::Corrupt { detail })
 }
 
 fn position(run_no: i64, seq: u64) -> i64 {

@@ -32,12 +32,12 @@ pub(crate) enum MigrateError {
     #[error("could not write the copy {}", path.display())]
     Backup { path: PathBuf, source: io::Error },
     #[error(transparent)]
-    Fault(#[from] StoreError),
+    Store(#[from] StoreError),
 }
 
 impl From<rusqlite::Error> for MigrateError {
     fn from(error: rusqlite::Error) -> MigrateError {
-        MigrateError::Fault(error.into())
+        MigrateError::Store(error.into())
     }
 }
 

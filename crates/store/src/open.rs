@@ -208,7 +208,7 @@ impl DatabasePaths {
         migrate::bring_up(&mut conn, &self.db, found).map_err(|error| match error {
             MigrateError::Backup { path, source } if !is_full(&source) => OpenError::Backup { path, source },
             MigrateError::Backup { source, .. } => self.io(source),
-            MigrateError::Fault(fault) => self.fault(fault),
+            MigrateError::Store(fault) => self.fault(fault),
         })
     }
 

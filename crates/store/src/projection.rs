@@ -76,7 +76,7 @@ pub enum CreateError {
     #[error(transparent)]
     Lease(#[from] LeaseError),
     #[error(transparent)]
-    Fault(#[from] StoreError),
+    Store(#[from] StoreError),
 }
 
 refusal!(CreateError);

@@ -80,7 +80,7 @@ impl Store {
 
     /// Stops SQLite from writing to the database files when they are closed, so that the remains of a
     /// damaged database stay unchanged.
-    pub fn let_lie(&self) {
+    pub fn leave_open(&self) {
         let keep = |conn: &Connection| {
             // If this fails, the files are no worse off than before.
             let _ = conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);

@@ -40,13 +40,13 @@ pub(crate) trait Refusal: From<StoreError> + Send {
 }
 
 /// Implements [`Refusal`] and the conversion from SQLite's errors for an enum with a variant
-/// `Fault(StoreError)`.
+/// `Store(StoreError)`.
 macro_rules! refusal {
     ($error:ty) => {
         impl crate::writer::Refusal for $error {
             fn store_error(&self) -> Option<&crate::error::StoreError> {
                 match self {
-                    Self::Fault(fault) => Some(fault),
+                    Self::Store(fault) => Some(fault),
                     _ => None,
                 }
             }
@@ -54,7 +54,7 @@ macro_rules! refusal {
 
         impl From<rusqlite::Error> for $error {
             fn from(error: rusqlite::Error) -> Self {
-                Self::Fault(error.into())
+                Self::Store(error.into())
             }
         }
     };
@@ -113,25 +113,26 @@ where
 /// everyone who waits, so that no thread has to wake another between a step and its commit.
 #[derive(Clone)]
 pub(crate) struct Writer {
-    desk: Arc<CommitQueue>,
+    queue: Arc<CommitQueue>,
 }
 
 impl Writer {
     /// Keeps `presence` until the connection is closed.
     pub(crate) fn new(conn: Connection, dir: PathBuf, presence: Presence) -> Writer {
-        let scribe = WriterConnection { conn, dir, synchronous: None, patience: None, _presence: presence };
-        let desk = CommitQueue {
+        let connection =
+            WriterConnection { conn, dir, synchronous: None, patience: None, _presence: presence };
+        let queue = CommitQueue {
             queue: Mutex::default(),
-            scribe: Mutex::new(scribe),
+            connection: Mutex::new(connection),
             is_slow: AtomicBool::new(false),
             is_called: AtomicBool::new(false),
         };
-        Writer { desk: Arc::new(desk) }
+        Writer { queue: Arc::new(queue) }
     }
 
     /// Changes a setting of the connection, outside of any transaction.
     pub(crate) fn set(&self, change: impl FnOnce(&Connection)) {
-        change(&self.desk.scribe.lock().unwrap_or_else(PoisonError::into_inner).conn);
+        change(&self.queue.connection.lock().unwrap_or_else(PoisonError::into_inner).conn);
     }
 
     /// Queues a job at once. The future waits until the job is committed or refused. Dropping the future
@@ -146,8 +147,8 @@ impl Writer {
         T: Send + 'static,
         E: Refusal + 'static,
     {
-        let mut answer = self.desk.put(durability, work);
-        let asked = PendingWrite { desk: Some(Arc::clone(&self.desk)) };
+        let mut answer = self.queue.put(durability, work);
+        let asked = PendingWrite { queue: Some(Arc::clone(&self.queue)) };
         async move {
             // Other ready tasks queue their jobs first, and one commit covers them all.
             tokio::task::yield_now().await;
@@ -170,12 +171,12 @@ impl Writer {
         T: Send + 'static,
         E: Refusal + 'static,
     {
-        let mut answer = self.desk.put(durability, work);
+        let mut answer = self.queue.put(durability, work);
         loop {
             match answer.try_recv() {
                 Ok(result) => return result,
                 // The previous writer has written this job, or a full batch before it.
-                Err(TryRecvError::Empty) => self.desk.write_queued(),
+                Err(TryRecvError::Empty) => self.queue.write_queued(),
                 Err(TryRecvError::Closed) => return Err(StoreError::Closed.into()),
             }
         }
@@ -184,23 +185,23 @@ impl Writer {
 
 /// A queued job that may still need a writer. Dropping this value writes everything in the queue.
 struct PendingWrite {
-    desk: Option<Arc<CommitQueue>>,
+    queue: Option<Arc<CommitQueue>>,
 }
 
 impl PendingWrite {
     /// Leaves the jobs queued since then to their own callers, who write them together instead of one by
     /// one.
     fn leave_it(mut self) {
-        self.desk = None;
+        self.queue = None;
     }
 }
 
 impl Drop for PendingWrite {
     fn drop(&mut self) {
-        if let Some(desk) = self.desk.take()
-            && !desk.write_in_passing()
+        if let Some(queue) = self.queue.take()
+            && !queue.write_in_passing()
         {
-            desk.write_elsewhere();
+            queue.write_elsewhere();
         }
     }
 }
@@ -208,7 +209,7 @@ impl Drop for PendingWrite {
 /// The queue and connection that all writers share.
 struct CommitQueue {
     queue: Mutex<VecDeque<Box<dyn WriteJob>>>,
-    scribe: Mutex<WriterConnection>,
+    connection: Mutex<WriterConnection>,
     /// Set when the last commit took so long that a task should not block for the next.
     is_slow: AtomicBool,
     /// Set while a thread is starting that will write the queue.
@@ -229,11 +230,11 @@ impl CommitQueue {
 
     /// Waits for the active writer, then writes the rest of the queue.
     fn write_queued(&self) {
-        let mut turn = Some(self.scribe.lock().unwrap_or_else(PoisonError::into_inner));
-        while let Some(scribe) = turn {
-            self.write_batch(scribe, BUSY);
+        let mut turn = Some(self.connection.lock().unwrap_or_else(PoisonError::into_inner));
+        while let Some(connection) = turn {
+            self.write_batch(connection, BUSY);
             // A job that arrived during this write was left to this thread.
-            turn = if self.queue().is_empty() { None } else { self.free_scribe() };
+            turn = if self.queue().is_empty() { None } else { self.free_connection() };
         }
     }
 
@@ -244,8 +245,8 @@ impl CommitQueue {
             if self.is_slow.load(Ordering::Relaxed) {
                 return false;
             }
-            let Some(scribe) = self.free_scribe() else { return true };
-            if !self.write_batch(scribe, BRIEF) {
+            let Some(connection) = self.free_connection() else { return true };
+            if !self.write_batch(connection, BRIEF) {
                 return false;
             }
         }
@@ -257,8 +258,9 @@ impl CommitQueue {
         if self.is_called.swap(true, Ordering::AcqRel) {
             return;
         }
-        let desk = Arc::clone(self);
-        let begun = thread::Builder::new().name("store-writer".to_owned()).spawn(move || desk.write_queued());
+        let queue = Arc::clone(self);
+        let begun =
+            thread::Builder::new().name("store-writer".to_owned()).spawn(move || queue.write_queued());
         if begun.is_err() {
             self.write_queued();
         }
@@ -266,7 +268,7 @@ impl CommitQueue {
 
     /// Writes one batch and answers its jobs. Returns false and leaves the batch in the queue if another
     /// process writes and `patience` is too short to wait for it.
-    fn write_batch(&self, mut scribe: MutexGuard<'_, WriterConnection>, patience: Duration) -> bool {
+    fn write_batch(&self, mut connection: MutexGuard<'_, WriterConnection>, patience: Duration) -> bool {
         // From here on the thread that was started may miss a new job, so the next caller must start
         // another.
         self.is_called.store(false, Ordering::Release);
@@ -279,7 +281,7 @@ impl CommitQueue {
             return true;
         }
         let start = Instant::now();
-        let committed = scribe.write(&mut batch, patience);
+        let committed = connection.write(&mut batch, patience);
         self.is_slow.store(start.elapsed() > SLOW, Ordering::Relaxed);
         let is_kept_out = committed.iter().all(|answer| matches!(answer, Err(StoreError::Busy)));
         if is_kept_out && patience == BRIEF {
@@ -297,10 +299,10 @@ impl CommitQueue {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn free_scribe(&self) -> Option<MutexGuard<'_, WriterConnection>> {
-        match self.scribe.try_lock() {
-            Ok(scribe) => Some(scribe),
-            Err(TryLockError::Poisoned(scribe)) => Some(scribe.into_inner()),
+    fn free_connection(&self) -> Option<MutexGuard<'_, WriterConnection>> {
+        match self.connection.try_lock() {
+            Ok(connection) => Some(connection),
+            Err(TryLockError::Poisoned(connection)) => Some(connection.into_inner()),
             Err(TryLockError::WouldBlock) => None,
         }
     }
@@ -422,7 +424,7 @@ mod tests {
             })
             .unwrap();
         let refused = store.put(&run, &InboxId::new("large"), &[0; 100_000]);
-        assert!(matches!(refused, Err(InboxError::Fault(StoreError::DiskFull))), "{refused:?}");
+        assert!(matches!(refused, Err(InboxError::Store(StoreError::DiskFull))), "{refused:?}");
         assert_eq!(store.put(&run, &InboxId::new("small"), b"x").unwrap(), PutResult::Fresh);
         assert_eq!(store.pending(&run).unwrap().len(), 1);
     }

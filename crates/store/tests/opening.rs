@@ -223,7 +223,7 @@ fn a_disk_that_fills_up_refuses_the_append_and_keeps_what_was_there() {
             Err(refused) => break refused,
         }
     };
-    assert!(matches!(refused, AppendError::Fault(StoreError::DiskFull)), "{refused:?}");
+    assert!(matches!(refused, AppendError::Store(StoreError::DiskFull)), "{refused:?}");
     assert_eq!(bodies(&store, "a").len() as u64, last);
 
     // A new state folder on the same full disk is refused with the reason too.

@@ -35,6 +35,21 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
+    #[cfg(test)]
+    const ALL: [Exit; 11] = [
+        Exit::Completed,
+        Exit::Unexpected,
+        Exit::Usage,
+        Exit::Configuration,
+        Exit::Agent,
+        Exit::Refused,
+        Exit::Timeout,
+        Exit::Output,
+        Exit::Blocked,
+        Exit::Exhausted,
+        Exit::Interrupted,
+    ];
+
     /// Returns the number for the shell.
     pub(crate) fn code(self) -> u8 {
         match self {
@@ -101,6 +116,29 @@ mod tests {
         assert_eq!(code(FinalStatus::Blocked, EndReason::Question), 8);
         assert_eq!(code(FinalStatus::Exhausted, EndReason::MaxIterations), 9);
         assert_eq!(code(FinalStatus::Cancelled, EndReason::User), 130);
+    }
+
+    /// Returns the codes that a text lists below the heading.
+    fn listed(text: &str, heading: &str) -> Vec<u8> {
+        let section = text.split(heading).nth(1).unwrap().split("\n## ").next().unwrap();
+        let numbers = section.split(|c: char| !c.is_ascii_alphanumeric() && c != '`' && c != '_');
+        let mut codes: Vec<u8> = numbers.filter_map(|word| word.parse().ok()).collect();
+        codes.sort_unstable();
+        codes.dedup();
+        codes
+    }
+
+    #[test]
+    fn every_list_of_the_exit_codes_is_complete() {
+        let codes = Exit::ALL.map(Exit::code);
+        for (file, text) in [
+            ("cli/help.txt", include_str!("cli/help.txt")),
+            ("README.md", include_str!("../../../README.md")),
+            ("docs/cli.md", include_str!("../../../docs/cli.md")),
+        ] {
+            let heading = if file.ends_with(".md") { "## Exit codes" } else { "Exit codes:" };
+            assert_eq!(listed(text, heading), codes, "{file}");
+        }
     }
 
     #[test]

@@ -290,3 +290,48 @@ fn a_shared_name_would_be_seen() {
     let private = ["a.rs", "b.rs"].map(|name| file(name, "struct Turn;\n"));
     assert!(names_used_twice(&private).is_empty());
 }
+
+/// Openings of a doc comment that make the reader guess what the item is.
+const RIDDLES: &[&str] =
+    &["What ", "How ", "Which ", "Where ", "Whether ", "Why ", "Who ", "Whose ", "When "];
+
+/// Returns the doc comments of a source file that open with a riddle, without those that are help texts.
+fn riddles(source: &str) -> Vec<String> {
+    let lines: Vec<&str> = source.lines().map(str::trim).collect();
+    let opens = |at: usize| at == 0 || !lines[at - 1].starts_with("///");
+    // A doc comment of a flag is its help text, where "How to answer questions" is right.
+    let is_help = |at: usize| {
+        let after = lines[at..].iter().find(|line| !line.starts_with("///"));
+        after.is_some_and(|line| line.starts_with("#[arg"))
+    };
+    let mut found = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        let Some(text) = line.strip_prefix("/// ").or_else(|| line.strip_prefix("//! ").filter(|_| at == 0))
+        else {
+            continue;
+        };
+        if opens(at) && RIDDLES.iter().any(|word| text.starts_with(word)) && !is_help(at) {
+            found.push(format!("{}: {line}", at + 1));
+        }
+    }
+    found
+}
+
+#[test]
+fn doc_comments_say_what_an_item_is_or_does() {
+    let mut found = Vec::new();
+    for file in sources(&root().join("crates")).iter().filter(|file| is_shipped(file)) {
+        let lines = riddles(&fs::read_to_string(file).unwrap());
+        let name = file.strip_prefix(root()).unwrap().display().to_string();
+        found.extend(lines.iter().map(|line| format!("{name}:{line}")));
+    }
+    assert!(found.is_empty(), "begin with a verb or a noun: {found:#?}");
+}
+
+#[test]
+fn a_riddle_would_be_seen() {
+    assert_eq!(riddles("/// What a run keeps.\nstruct Book;").len(), 1);
+    assert_eq!(riddles("//! How a node begins.\n").len(), 1);
+    assert!(riddles("/// Returns the outcome,\n/// How it ended.\nfn outcome() {}").is_empty());
+    assert!(riddles("/// How to answer questions\n#[arg(long)]\non_question: A,").is_empty());
+}

@@ -50,8 +50,8 @@ impl Allowance {
 }
 
 /// Returns the most that a run may spend in total from all allowances, given its own spending.
-pub(super) fn left_to(purses: &[Allowance], by: &Spent) -> Budget {
-    purses.iter().fold(Budget::default(), |left, purse| left.least(&purse.left_to(by)))
+pub(super) fn left_to(allowances: &[Allowance], by: &Spent) -> Budget {
+    allowances.iter().fold(Budget::default(), |left, purse| left.least(&purse.left_to(by)))
 }
 
 /// Returns the number of tokens that count against a budget: in and out, but not from a cache.

@@ -169,7 +169,7 @@ pub enum BlockProgress {
 pub fn far(state: &RunState, node: &NodeId) -> NodeProgress {
     let here: Vec<&ActiveNode> = actives(state).into_iter().filter(|active| active.step == *node).collect();
     if !here.is_empty() {
-        if here.iter().all(|active| matches!(active.activity, Activity::Held { .. })) {
+        if here.iter().all(|active| matches!(active.activity, Activity::Deferred { .. })) {
             return NodeProgress::Held;
         }
         let is_waiting = here.iter().all(|active| waits(&state.bookkeeping, active));
@@ -242,8 +242,8 @@ fn waits(bookkeeping: &Bookkeeping, active: &ActiveNode) -> bool {
         Activity::Ask
         | Activity::Sleep(_)
         | Activity::Listen(_)
-        | Activity::Pausing { .. }
-        | Activity::Held { .. } => true,
+        | Activity::WaitingToRetry { .. }
+        | Activity::Deferred { .. } => true,
         Activity::Shell | Activity::Check | Activity::Run(_) | Activity::Ended => false,
         activity @ (Activity::If(_) | Activity::Loop(_) | Activity::Tasks(_) | Activity::Parallel(_)) => {
             let inside: Vec<_> =

@@ -92,7 +92,7 @@ impl<'a> Frame<'a> {
             // needs.
             let may_be_any = uses.any(|rest| !rest.trim_start().starts_with('.'));
             let text = folded(text);
-            for (node, output) in &cx.book.outputs {
+            for (node, output) in &cx.bookkeeping.outputs {
                 if may_be_any || text.contains(&folded(node.as_str())) {
                     scope.set_output(node, output.clone());
                 }

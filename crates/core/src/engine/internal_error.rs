@@ -10,7 +10,7 @@ use crate::event::{
     Event, LandingEnd, PrepareEnd, RunEnd, SessionEnd, SessionFailure, SessionVerdict, ShellEnd, WorktreeEnd,
 };
 use crate::id::{EffectId, Verb};
-use crate::looping::verdict::{CheckResult, Inspection, TrackerSight};
+use crate::looping::verdict::{CheckResult, Inspection, TrackerInspection};
 use crate::run::{EndReason, FinalStatus, Lifecycle, Outcome, RunState, Spent};
 use crate::tasks::{Claim, TaskStatus};
 use crate::time::Moment;
@@ -50,7 +50,7 @@ fn failure(planned: &Planned, what: &str) -> Option<Event> {
         }
         Effect::StartSession(_) => Event::SessionEnded { effect, end: session_end(what) },
         Effect::Inspect { .. } => {
-            let tracker = TrackerSight::Unreadable { why: what };
+            let tracker = TrackerInspection::Unreadable { why: what };
             let sight = Inspection { tracker, promised: false, signalled: false, fingerprint: String::new() };
             Event::Inspected { effect, sight }
         }

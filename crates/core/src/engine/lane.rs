@@ -48,8 +48,9 @@ pub(super) fn proceed(
 /// Returns the outcome of a sequence whose last node ended: all done, unless a task loop found no
 /// matching task.
 fn completed(cx: &DecisionCx<'_>, steps: &[Node]) -> Outcome {
-    let mut outcomes =
-        steps.iter().filter_map(|node| cx.book.nodes.get(&node.id).and_then(|seen| seen.outcome.as_ref()));
+    let mut outcomes = steps
+        .iter()
+        .filter_map(|node| cx.bookkeeping.nodes.get(&node.id).and_then(|seen| seen.outcome.as_ref()));
     let idle = outcomes.find(|outcome| outcome.reason == EndReason::NoneSelected);
     idle.cloned().unwrap_or_else(|| Outcome::new(FinalStatus::Completed, EndReason::AllDone))
 }
@@ -60,10 +61,10 @@ fn due(active: &ActiveNode, event: &Event) -> Option<Attempt> {
     let Event::WaitOver { effect } = event else { return None };
     let spent = active.spent;
     match (&active.activity, effect.verb) {
-        (Activity::Held { cause }, Verb::Hold) => {
+        (Activity::Deferred { cause }, Verb::Defer) => {
             Some(Attempt { tries: active.tries, cause: cause.clone(), spent })
         }
-        (Activity::Pausing { what, .. }, Verb::Retry) => {
+        (Activity::WaitingToRetry { what, .. }, Verb::Retry) => {
             let tries = active.tries + 1;
             Some(Attempt { tries, cause: NodeCause::Retried { what: what.clone(), attempt: tries }, spent })
         }
@@ -101,7 +102,7 @@ fn begin_due(
 fn cause(cx: &DecisionCx<'_>, steps: &[Node], at: usize) -> NodeCause {
     let before = at.checked_sub(1).and_then(|at| steps.get(at));
     let Some(before) = before else { return NodeCause::First };
-    let seen = cx.book.nodes.get(&before.id).and_then(|seen| seen.outcome.as_ref());
+    let seen = cx.bookkeeping.nodes.get(&before.id).and_then(|seen| seen.outcome.as_ref());
     let status = seen.map_or("skipped", |outcome| outcome.status.word());
     NodeCause::After { node: before.id.clone(), status: status.to_owned() }
 }
@@ -121,7 +122,7 @@ pub(super) fn deliver(
     if active.instance == *to
         && let Some(this) = due(active, event)
     {
-        if matches!(active.activity, Activity::Pausing { .. }) {
+        if matches!(active.activity, Activity::WaitingToRetry { .. }) {
             cx.wait_is_over();
         }
         return begin_due(cx, steps, lane, frame, this).into();
@@ -137,9 +138,9 @@ pub(super) fn in_purse<T>(
     active: &mut ActiveNode,
     act: impl FnOnce(&mut DecisionCx<'_>, &mut ActiveNode) -> T,
 ) -> T {
-    cx.purses.push(Allowance { budget: node.budget, spent: active.spent });
+    cx.allowances.push(Allowance { budget: node.budget, spent: active.spent });
     let result = act(cx, active);
-    if let Some(purse) = cx.purses.pop() {
+    if let Some(purse) = cx.allowances.pop() {
         active.spent = purse.spent;
     }
     result
@@ -231,9 +232,9 @@ fn wrap_up(
     }
     let (text, value) = kind.gives(cx, &site, activity);
     let output = NodeOutput { text, value, failed: !is_well, status: outcome.status.word().to_owned() };
-    cx.book.outputs.insert(node.id.clone(), output);
+    cx.bookkeeping.outputs.insert(node.id.clone(), output);
     if !is_well {
-        let told = wrong(node, &outcome, cx.book.outputs.get(&node.id));
+        let told = wrong(node, &outcome, cx.bookkeeping.outputs.get(&node.id));
         // A budget spent around a node is spent for all nodes after it too. Someone who cancelled a
         // child run did not ask to end this run.
         let is_ended = outcome.status == FinalStatus::Cancelled && outcome.reason != EndReason::ChildFailed;
@@ -281,7 +282,7 @@ fn with_root(node: &Node, active: &mut ActiveNode, outcome: Outcome) -> Outcome 
 
 fn remember(cx: &mut DecisionCx<'_>, active: &ActiveNode, outcome: &Outcome) {
     // The news was sent when the attempt failed, or the node has not started.
-    if matches!(active.activity, Activity::Pausing { .. } | Activity::Held { .. }) {
+    if matches!(active.activity, Activity::WaitingToRetry { .. } | Activity::Deferred { .. }) {
         return;
     }
     let took_ms = cx.at.since(active.began);
@@ -291,7 +292,7 @@ fn remember(cx: &mut DecisionCx<'_>, active: &ActiveNode, outcome: &Outcome) {
         spent: active.spent.since(&active.earlier),
         took_ms,
     });
-    if let Some(seen) = cx.book.nodes.get_mut(&active.step) {
+    if let Some(seen) = cx.bookkeeping.nodes.get_mut(&active.step) {
         seen.ended = Some(cx.at);
         seen.outcome = Some(outcome.clone());
         seen.took_ms = seen.took_ms.saturating_add(took_ms);
@@ -322,12 +323,12 @@ fn pause(
         EffectId { node: active.instance.clone(), iteration: 1, attempt: active.tries, verb: Verb::Retry };
     cx.plan(id, Effect::WaitUntil { until });
     // The output is known only after the last attempt.
-    cx.book.outputs.remove(&step.id);
+    cx.bookkeeping.outputs.remove(&step.id);
     lane.now = Some(Box::new(ActiveNode {
         began: cx.at,
         deadline: None,
         cut: None,
-        activity: Activity::Pausing { until, what },
+        activity: Activity::WaitingToRetry { until, what },
         ..*active
     }));
     AfterNode::Wait
@@ -357,7 +358,7 @@ pub(super) fn seen(cx: &mut DecisionCx<'_>, node: &Node, instance: &NodeId, caus
         spent: Default::default(),
         cause: NodeCause::First,
     };
-    let seen = cx.book.nodes.entry(node.id.clone()).or_insert(fresh);
+    let seen = cx.bookkeeping.nodes.entry(node.id.clone()).or_insert(fresh);
     seen.instance = instance.clone();
     seen.times = seen.times.saturating_add(1);
     seen.began = at;

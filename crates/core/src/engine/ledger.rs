@@ -31,7 +31,7 @@ struct RunAccount {
     /// The spending that the run knows of.
     spent: Spent,
     /// The allowance of the run, then those of the blocks around its child runs.
-    purses: Vec<Allowance>,
+    allowances: Vec<Allowance>,
     calls: Vec<StartedRun>,
 }
 
@@ -45,7 +45,7 @@ struct StartedRun {
     /// The parent has reserved the first turn, and the child run has reported none.
     is_ahead: bool,
     /// The indexes of the allowances from which it spends.
-    purses: Vec<usize>,
+    allowances: Vec<usize>,
 }
 
 impl StartedRun {
@@ -104,7 +104,7 @@ impl Ledger {
         let call = page.calls.iter().find(|call| call.run == *run)?;
         let own = call.counted(&self.spent_by(run).unwrap_or(call.reported));
         let purses =
-            call.purses.iter().filter_map(|at| Some(self.allowance(outer, page, *at)?.left_to(&own)));
+            call.allowances.iter().filter_map(|at| Some(self.allowance(outer, page, *at)?.left_to(&own)));
         let mut left = purses.fold(call.given, |left, purse| left.least(&purse));
         left.cost_usd = left.cost_usd.map(|cost| (cost / CENT_OF_A_CENT).round() * CENT_OF_A_CENT);
         Some(left)
@@ -112,10 +112,10 @@ impl Ledger {
 
     /// Returns an allowance of a run with its current spending.
     fn allowance(&self, run: &RunId, page: &RunAccount, at: usize) -> Option<Allowance> {
-        let known = page.purses.get(at)?;
+        let known = page.allowances.get(at)?;
         let around = if at == 0 { self.left_to(run) } else { None };
         let mut spent = known.spent;
-        for call in page.calls.iter().filter(|call| call.purses.contains(&at)) {
+        for call in page.calls.iter().filter(|call| call.allowances.contains(&at)) {
             spent.add(&self.untold(call));
         }
         Some(Allowance { budget: around.map_or(known.budget, |around| known.budget.least(&around)), spent })
@@ -144,7 +144,7 @@ fn page(state: &RunState, outer: Option<RunId>) -> RunAccount {
     let mut page = RunAccount {
         outer,
         spent: state.known_spent(),
-        purses: vec![Allowance { budget, spent: state.spent }],
+        allowances: vec![Allowance { budget, spent: state.spent }],
         calls: Vec::new(),
     };
     if !state.spec.others.is_empty() {
@@ -156,8 +156,8 @@ fn page(state: &RunState, outer: Option<RunId>) -> RunAccount {
 fn gather(state: &RunState, lane: &Lane, around: &mut Vec<usize>, page: &mut RunAccount) {
     let Some(active) = &lane.now else { return };
     let budget = find(&state.spec.body, &active.step).map(|node| node.budget).unwrap_or_default();
-    around.push(page.purses.len());
-    page.purses.push(Allowance { budget, spent: active.spent });
+    around.push(page.allowances.len());
+    page.allowances.push(Allowance { budget, spent: active.spent });
     page.calls.extend(call(state, active, around));
     for lane in active.activity.lanes() {
         gather(state, lane, around, page);
@@ -175,7 +175,7 @@ fn call(state: &RunState, active: &ActiveNode, purses: &[usize]) -> Option<Start
             given: spec.budget,
             reported: *spent,
             is_ahead: *is_ahead,
-            purses: purses.to_vec(),
+            allowances: purses.to_vec(),
         })
     })
 }

@@ -139,14 +139,14 @@ pub fn apply(state: &mut RunState, at: Moment, event: &Event) -> Decision {
         Event::PersonAnswered { hook, reply, .. } => {
             person_answered(state, &mut step, at, hook.as_ref(), reply, event)
         }
-        Event::Told { name, text, .. } => receive_event(state, &mut step, at, name, text, event),
+        Event::EventReceived { name, text, .. } => receive_event(state, &mut step, at, name, text, event),
         Event::PauseAsked { .. } => {
             if !std::mem::replace(&mut state.bookkeeping.paused, true) {
                 state.bookkeeping.paused_at = Some(at);
                 step.news.push(News::Paused);
             }
         }
-        Event::GoOnAsked { .. } => go_on(state, &mut step, at),
+        Event::UnpauseAsked { .. } => go_on(state, &mut step, at),
         Event::RunTimedOut => {
             let outcome =
                 Outcome::new(FinalStatus::Failed, EndReason::Timeout).because("the run ran out of time");
@@ -155,7 +155,7 @@ pub fn apply(state: &mut RunState, at: Moment, event: &Event) -> Decision {
                 end(state, &mut step, at, outcome);
             }
         }
-        Event::OuterEnded { why, .. } => {
+        Event::ParentEnded { why, .. } => {
             if matches!(state.lifecycle, Lifecycle::Running) {
                 let outcome = Outcome::new(FinalStatus::Cancelled, EndReason::OuterRun).because(why.clone());
                 end(state, &mut step, at, outcome);
@@ -197,10 +197,10 @@ pub(crate) struct DecisionCx<'a> {
     run: &'a RunId,
     spec: &'a Spec,
     at: Moment,
-    book: &'a mut Bookkeeping,
+    bookkeeping: &'a mut Bookkeeping,
     decision: &'a mut Decision,
     /// The allowances of the run and of each block around the node.
-    purses: Vec<Allowance>,
+    allowances: Vec<Allowance>,
     /// The number of loop iterations started by this decision.
     rounds: u32,
     /// The outcome to end the run with if its state contradicts itself.
@@ -211,12 +211,12 @@ impl DecisionCx<'_> {
     /// Plans an effect. While the run is paused, effects that start work are deferred.
     fn plan(&mut self, id: EffectId, effect: Effect) -> EffectId {
         let planned = Planned { id: id.clone(), effect };
-        let is_held = self.book.paused && planned.effect.begins_work();
+        let is_held = self.bookkeeping.paused && planned.effect.begins_work();
         if planned.effect.is_settled_by_an_event() {
-            self.book.open.push(planned.clone());
+            self.bookkeeping.open.push(planned.clone());
         }
         if is_held {
-            self.book.deferred.push(id.clone());
+            self.bookkeeping.deferred.push(id.clone());
         } else {
             self.decision.effects.push(planned);
         }
@@ -237,26 +237,30 @@ impl DecisionCx<'_> {
     /// Defers the start of a node until the pause ends. The node starts when the planned wait is
     /// over.
     fn defer(&mut self, node: &NodeId) {
-        self.book.deferrals = self.book.deferrals.saturating_add(1);
-        let id =
-            EffectId { node: node.clone(), iteration: 1, attempt: self.book.deferrals, verb: Verb::Hold };
-        self.book.deferred.push(id.clone());
-        self.book.open.push(Planned { id, effect: Effect::WaitUntil { until: self.at } });
+        self.bookkeeping.deferrals = self.bookkeeping.deferrals.saturating_add(1);
+        let id = EffectId {
+            node: node.clone(),
+            iteration: 1,
+            attempt: self.bookkeeping.deferrals,
+            verb: Verb::Defer,
+        };
+        self.bookkeeping.deferred.push(id.clone());
+        self.bookkeeping.open.push(Planned { id, effect: Effect::WaitUntil { until: self.at } });
         self.tell(News::NodeHeld { node: node.clone() });
     }
 
     /// Decides whether a pause defers something of this node.
     fn is_deferred(&self, node: &NodeId) -> bool {
-        self.book.deferred.iter().any(|id| id.node == *node)
+        self.bookkeeping.deferred.iter().any(|id| id.node == *node)
     }
 
     /// Forgets everything that a node waits for.
     fn forget(&mut self, node: &NodeId) {
-        self.book.open.retain(|planned| planned.id.node != *node);
-        self.book.deferred.retain(|id| id.node != *node);
-        self.book.asks.retain(|ask| ask.node != *node);
-        self.book.replies.retain(|reply| reply.ask.node != *node);
-        self.book.permitted.retain(|ask| ask.node != *node);
+        self.bookkeeping.open.retain(|planned| planned.id.node != *node);
+        self.bookkeeping.deferred.retain(|id| id.node != *node);
+        self.bookkeeping.asks.retain(|ask| ask.node != *node);
+        self.bookkeeping.replies.retain(|reply| reply.ask.node != *node);
+        self.bookkeeping.permitted.retain(|ask| ask.node != *node);
     }
 
     /// Adds news, if the run is more than one session.
@@ -268,7 +272,7 @@ impl DecisionCx<'_> {
 
     /// Reports the end of a wait. While the run is paused, nothing follows from it yet.
     fn wait_is_over(&mut self) {
-        if !self.book.paused {
+        if !self.bookkeeping.paused {
             self.decision.news.push(News::WaitOver);
         }
     }
@@ -278,7 +282,7 @@ impl DecisionCx<'_> {
     }
 
     fn spend_all(&mut self, spent: &Spent) {
-        for purse in &mut self.purses {
+        for purse in &mut self.allowances {
             purse.spent.add(spent);
         }
     }
@@ -290,14 +294,14 @@ impl DecisionCx<'_> {
 
     /// Returns a turn that was reserved but did not start.
     fn give_back_turn(&mut self) {
-        for purse in &mut self.purses {
+        for purse in &mut self.allowances {
             purse.spent.turns = purse.spent.turns.saturating_sub(1);
         }
     }
 
     /// Returns the outcome if the budget allows no further turn.
     fn cannot_afford(&self) -> Option<Outcome> {
-        let what = self.purses.iter().find_map(Allowance::is_spent)?;
+        let what = self.allowances.iter().find_map(Allowance::is_spent)?;
         Some(Outcome::new(FinalStatus::Exhausted, EndReason::Budget).because(what))
     }
 
@@ -309,7 +313,7 @@ impl DecisionCx<'_> {
     /// Returns the outcome if the budget does not allow repeating a turn. A repeated turn is not a
     /// new turn, but it costs tokens and money.
     fn cannot_afford_again(&self) -> Option<Outcome> {
-        let what = self.purses.iter().find_map(Allowance::is_empty)?;
+        let what = self.allowances.iter().find_map(Allowance::is_empty)?;
         Some(Outcome::new(FinalStatus::Exhausted, EndReason::Budget).because(what))
     }
 }
@@ -344,12 +348,20 @@ fn with(
     let deadline = state.deadline();
     let RunState { run, spec, root, bookkeeping: book, spent, .. } = state;
     let purse = Allowance { budget: spec.budget.least(&book.allowed), spent: *spent };
-    let mut cx =
-        DecisionCx { run, spec, at, book, decision: step, purses: vec![purse], rounds: 0, broken: None };
+    let mut cx = DecisionCx {
+        run,
+        spec,
+        at,
+        bookkeeping: book,
+        decision: step,
+        allowances: vec![purse],
+        rounds: 0,
+        broken: None,
+    };
     let frame = Frame::of(cx.spec, deadline);
     let delivered = act(&mut cx, root, &frame);
     let broken = cx.broken.take();
-    if let Some(purse) = cx.purses.pop() {
+    if let Some(purse) = cx.allowances.pop() {
         *spent = purse.spent;
     }
     match (delivered, broken) {
@@ -452,7 +464,7 @@ fn go_on(state: &mut RunState, step: &mut Decision, at: Moment) {
 
 /// Handles a hook call. A repeated call gets the same answer.
 fn hook(state: &mut RunState, step: &mut Decision, at: Moment, call: &HookCall, event: &Event) {
-    let is_back = state.bookkeeping.hears(&call.id);
+    let is_back = state.bookkeeping.reconnect(&call.id);
     if let Some(answer) = state.answer_to(&call.id).cloned() {
         let node = call.from.as_ref().map_or_else(root_node, |from| from.node.clone());
         let id = EffectId { node, iteration: 1, attempt: 1, verb: Verb::Answer };

@@ -15,12 +15,12 @@ pub(super) fn give(cx: &mut DecisionCx<'_>, node: &NodeId, text: &str) {
 /// Sets the text and the value that a node outputs, before the node ends.
 pub(super) fn give_value(cx: &mut DecisionCx<'_>, node: &NodeId, text: &str, value: Option<Value>) {
     let output = NodeOutput { text: text.to_owned(), value, failed: false, status: String::new() };
-    cx.book.outputs.insert(node.clone(), output);
+    cx.bookkeeping.outputs.insert(node.clone(), output);
 }
 
 /// Returns what an unfinished node has set. Its output in an earlier iteration does not count.
 pub(super) fn put_down(cx: &DecisionCx<'_>, node: &NodeId) -> (String, Option<Value>) {
-    let output = cx.book.outputs.get(node).filter(|output| output.status.is_empty());
+    let output = cx.bookkeeping.outputs.get(node).filter(|output| output.status.is_empty());
     output.map(|output| (output.text.clone(), output.value.clone())).unwrap_or_default()
 }
 

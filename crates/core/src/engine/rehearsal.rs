@@ -19,7 +19,7 @@ use crate::graph::walk::depth_of;
 use crate::hook::{HookAnswer, HookCall, HookKind};
 use crate::id::{EffectId, HookId, InboxId, NodeId, RunId, Verb};
 use crate::looping::LoopMode;
-use crate::looping::verdict::{CheckResult, Inspection, TrackerSight};
+use crate::looping::verdict::{CheckResult, Inspection, TrackerInspection};
 use crate::run::{
     Activity, EndReason, FinalStatus, Lifecycle, ListenState, News, Outcome, RunState, SessionPhase,
 };
@@ -111,7 +111,7 @@ impl RehearsalStage {
         }
     }
 
-    fn act(&mut self, node: &NodeId, what: &'static str, text: String) {
+    fn record(&mut self, node: &NodeId, what: &'static str, text: String) {
         let depth = depth_of(&self.state.spec.body, &node.in_workflow()).unwrap_or(0);
         let place = self.place(node, depth, what);
         self.acts.insert(place, RehearsedEffect { node: node.clone(), depth, what, text: shorten(&text) });
@@ -132,16 +132,16 @@ impl RehearsalStage {
     fn show(&mut self, news: &News) {
         match news {
             News::NodeStarted { node, kind, about } => {
-                self.act(node, "begins", about.clone().unwrap_or_else(|| kind.clone()));
+                self.record(node, "begins", about.clone().unwrap_or_else(|| kind.clone()));
             }
-            News::NodeSkipped { node, why } => self.act(node, "skipped", why.clone()),
+            News::NodeSkipped { node, why } => self.record(node, "skipped", why.clone()),
             News::Round { node, round, task } => {
                 let task = task.as_ref().map(|task| format!(", task {task}")).unwrap_or_default();
-                self.act(node, "round", format!("round {round}{task}"));
+                self.record(node, "round", format!("round {round}{task}"));
             }
             News::NodeFinished { node, outcome, .. } if outcome.status != FinalStatus::Completed => {
                 let detail = outcome.detail.clone().unwrap_or_else(|| outcome.reason.word().to_owned());
-                self.act(node, "ends", format!("{}: {detail}", outcome.status.word()));
+                self.record(node, "ends", format!("{}: {detail}", outcome.status.word()));
             }
             _ => {}
         }
@@ -165,7 +165,7 @@ impl RehearsalStage {
                 });
             }
             Effect::StartSession(plan) => {
-                self.act(&node, "told", plan.prompt.clone());
+                self.record(&node, "told", plan.prompt.clone());
                 let value = plan.schema.as_ref().map(schema::example);
                 self.session(id, value);
             }
@@ -176,8 +176,8 @@ impl RehearsalStage {
                     .and_then(|work| work.node.rules())
                     .is_some_and(|rules| rules.tracker_path.is_some() || rules.signal.is_some());
                 let tracker = match has_tracker {
-                    true => TrackerSight::Read { complete: true, blocked: None },
-                    false => TrackerSight::None,
+                    true => TrackerInspection::Read { complete: true, blocked: None },
+                    false => TrackerInspection::None,
                 };
                 let sight =
                     Inspection { tracker, promised: true, signalled: true, fingerprint: self.at.to_string() };
@@ -185,7 +185,7 @@ impl RehearsalStage {
             }
             Effect::RunChecks { names, .. } => self.checks(id, &names),
             Effect::RunShell { command, .. } => {
-                self.act(&node, "runs", command);
+                self.record(&node, "runs", command);
                 let end = ShellEnd::Exited { passed: true, how: "exit code 0".into(), output: String::new() };
                 self.queue.push_back(Event::ShellEnded { effect: id, end });
             }
@@ -205,7 +205,7 @@ impl RehearsalStage {
                 self.queue.push_back(Event::WorktreeMade { effect: id, end });
             }
             Effect::Land { .. } => {
-                self.act(&node, "lands", "the commits of the task, once the checks pass there".into());
+                self.record(&node, "lands", "the commits of the task, once the checks pass there".into());
                 let end = LandingEnd::Landed { what: String::new() };
                 self.queue.push_back(Event::Landed { effect: id, end });
             }
@@ -284,12 +284,12 @@ impl RehearsalStage {
             })
             .collect();
         let list: Vec<&str> = results.iter().map(|check| check.name.as_str()).collect();
-        self.act(&id.node.clone(), "checks", list.join(", "));
+        self.record(&id.node.clone(), "checks", list.join(", "));
         self.queue.push_back(Event::ChecksFinished { effect: id, results });
     }
 
     fn run(&mut self, id: EffectId, spec: &Spec) {
-        self.act(&id.node.clone(), "starts", format!("a run of `{}`", spec.workflow));
+        self.record(&id.node.clone(), "starts", format!("a run of `{}`", spec.workflow));
         let (inner, state) = play(spec, &self.tasks, &self.left);
         let is_its = |act: &RehearsedEffect| act.node == id.node && act.what == "starts";
         let place = self.acts.iter().rposition(is_its).map_or(self.acts.len(), |place| place + 1);
@@ -327,7 +327,7 @@ impl RehearsalStage {
             let question = ask.questions.first().cloned().unwrap_or_default();
             let first = question.options.into_iter().next();
             let answer = first.map_or_else(|| "yes".to_owned(), |option| option.label);
-            self.act(&ask.node, "asks", format!("{} (here: {answer})", question.text));
+            self.record(&ask.node, "asks", format!("{} (here: {answer})", question.text));
             let reply = PersonReply::Answers { answers: vec![(String::new(), answer)] };
             return Some(Event::PersonAnswered { inbox, hook: Some(ask.hook), reply });
         }
@@ -338,8 +338,8 @@ impl RehearsalStage {
             _ => None,
         });
         let (node, name) = waited_for?;
-        self.act(&node, "waits", format!("for the event `{name}`"));
-        Some(Event::Told { inbox, name, text: String::new() })
+        self.record(&node, "waits", format!("for the event `{name}`"));
+        Some(Event::EventReceived { inbox, name, text: String::new() })
     }
 }
 

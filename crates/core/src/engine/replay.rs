@@ -198,7 +198,7 @@ pub(super) fn again(state: &mut Option<RunState>, run: &RunId, record: &Record) 
 /// Describes the first difference between a record and a decision.
 fn compare(record: &Record, step: &Decision) -> Option<String> {
     let effects = lists("does", &record.effects, &step.effects, |planned| planned.id.to_string());
-    effects.or_else(|| lists("reports", &record.news, &step.news, told))
+    effects.or_else(|| lists("reports", &record.news, &step.news, describe))
 }
 
 fn lists<T: PartialEq>(verb: &str, recorded: &[T], now: &[T], name: impl Fn(&T) -> String) -> Option<String> {
@@ -217,7 +217,7 @@ fn lists<T: PartialEq>(verb: &str, recorded: &[T], now: &[T], name: impl Fn(&T) 
 }
 
 /// Describes a piece of news in a few words.
-fn told(news: &News) -> String {
+fn describe(news: &News) -> String {
     match news {
         News::SessionStarted { node, .. } => format!("session started: {node}"),
         News::HookDecided { hook, .. } => format!("hook decided: {hook}"),

@@ -44,7 +44,7 @@ pub(super) fn begin(
     frame: &Frame<'_>,
     this: Attempt,
 ) -> NodeStart {
-    if cx.book.paused {
+    if cx.bookkeeping.paused {
         lane.now = Some(Box::new(deferred(cx, step, frame, this)));
         return NodeStart::UnderWay;
     }
@@ -76,12 +76,12 @@ pub(super) fn begin(
         last_message: &mut said,
         word: &mut word,
     };
-    cx.purses.push(Allowance { budget: step.budget, spent });
+    cx.allowances.push(Allowance { budget: step.budget, spent });
     let opening = match holds {
         Err(outcome) => NodeOpening::NotBegun(outcome),
         Ok(_) => step.kind.node().begin(cx, &mut site),
     };
-    let spent_now = cx.purses.pop().map_or(spent, |purse| purse.spent);
+    let spent_now = cx.allowances.pop().map_or(spent, |purse| purse.spent);
     let (doing, begun) = match opening {
         NodeOpening::UnderWay(doing) => (doing, NodeStart::UnderWay),
         NodeOpening::Ended(doing, outcome) => (doing, NodeStart::Over(outcome)),
@@ -124,7 +124,7 @@ fn deferred(cx: &mut DecisionCx<'_>, node: &Node, frame: &Frame<'_>, this: Attem
         cut: None,
         said: None,
         word: None,
-        activity: Activity::Held { cause },
+        activity: Activity::Deferred { cause },
     }
 }
 
@@ -133,11 +133,11 @@ fn skip(cx: &mut DecisionCx<'_>, step: &Node, frame: &Frame<'_>) {
     let node = frame.name(step, 1);
     let why = format!("`{}` is false", condition.trim());
     cx.tell(News::NodeSkipped { node: node.clone(), why });
-    let before = cx.book.nodes.get(&step.id);
+    let before = cx.bookkeeping.nodes.get(&step.id);
     let times = before.map_or(0, |seen| seen.times);
     let earlier = before.and_then(|seen| seen.outcome.clone().or_else(|| seen.earlier.clone()));
     seen(cx, step, &node, NodeCause::WhenFalse { condition });
-    if let Some(seen) = cx.book.nodes.get_mut(&step.id) {
+    if let Some(seen) = cx.bookkeeping.nodes.get_mut(&step.id) {
         seen.times = times;
         seen.earlier = earlier;
         seen.ended = Some(seen.began);
@@ -148,6 +148,6 @@ fn skip(cx: &mut DecisionCx<'_>, step: &Node, frame: &Frame<'_>) {
 /// Removes the outputs of these nodes from an earlier iteration.
 pub(super) fn forget_outputs(cx: &mut DecisionCx<'_>, steps: &[Node]) {
     for id in ids_in(steps) {
-        cx.book.outputs.remove(&id);
+        cx.bookkeeping.outputs.remove(&id);
     }
 }

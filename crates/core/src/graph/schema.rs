@@ -26,7 +26,7 @@ pub use answer::{NoValue, answer, find_value};
 pub use example::example;
 pub use keywords::{KEYWORDS, KeywordShape, SchemaError, SchemaErrorKind, schema_errors, unsupported};
 pub(super) use validate::admits_in;
-pub use validate::{MAX_FAULTS, validate};
+pub use validate::{MAX_VALIDATION_ERRORS, validate};
 
 /// An error in a value.
 #[derive(Debug, Clone, PartialEq, Eq)]

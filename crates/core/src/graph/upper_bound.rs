@@ -72,10 +72,10 @@ impl BoundWalk<'_> {
             return UpperBound::AtMost(0);
         }
         let tries = 1 + u64::from(node.retry.times);
-        self.act(node, depth).times(tries).capped(node.budget.turns)
+        self.kind_bound(node, depth).times(tries).capped(node.budget.turns)
     }
 
-    fn act(&self, step: &Node, depth: usize) -> UpperBound {
+    fn kind_bound(&self, step: &Node, depth: usize) -> UpperBound {
         let inside = |body: &[Node]| self.sequence(body, depth + 1);
         let shape = step.kind.shape();
         match shape.structure() {

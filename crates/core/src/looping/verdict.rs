@@ -12,7 +12,7 @@ use crate::run::{EndReason, FinalStatus, Outcome};
 /// The facts that were collected after a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inspection {
-    pub tracker: TrackerSight,
+    pub tracker: TrackerInspection,
     /// True if the final message contains the promise.
     #[serde(default)]
     pub promised: bool,
@@ -26,7 +26,7 @@ pub struct Inspection {
 /// The state of the tracker after a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum TrackerSight {
+pub enum TrackerInspection {
     /// The loop has no tracker.
     None,
     /// The tracker no longer exists.
@@ -68,24 +68,24 @@ pub enum Verdict {
 /// Decides whether the tracker alone ends the loop, whatever the checks say.
 pub fn ends_before_checks(sight: &Inspection) -> Option<Outcome> {
     match &sight.tracker {
-        TrackerSight::Missing => Some(
+        TrackerInspection::Missing => Some(
             Outcome::new(FinalStatus::Failed, EndReason::MissingTracker)
                 .because("the tracker is gone; the agent or somebody else deleted it"),
         ),
-        TrackerSight::Unreadable { why } => Some(
+        TrackerInspection::Unreadable { why } => Some(
             Outcome::new(FinalStatus::Failed, EndReason::MissingTracker)
                 .because(format!("the tracker cannot be read: {why}")),
         ),
-        TrackerSight::Read { complete: false, blocked: Some(reason) } if claim(sight).is_none() => {
+        TrackerInspection::Read { complete: false, blocked: Some(reason) } if claim(sight).is_none() => {
             Some(blocked(reason))
         }
-        TrackerSight::None | TrackerSight::Read { .. } => None,
+        TrackerInspection::None | TrackerInspection::Read { .. } => None,
     }
 }
 
 /// Returns the reason for which the agent claims to be done, if it does.
 pub fn claim(sight: &Inspection) -> Option<EndReason> {
-    if matches!(sight.tracker, TrackerSight::Read { complete: true, .. }) {
+    if matches!(sight.tracker, TrackerInspection::Read { complete: true, .. }) {
         return Some(EndReason::Marker);
     }
     let promised = sight.promised.then_some(EndReason::Promise);
@@ -125,7 +125,7 @@ pub fn judge(
         let outcome = Outcome::new(FinalStatus::Completed, reason);
         return Verdict::End(if checks.is_empty() { outcome } else { outcome.because("all checks pass") });
     }
-    if let TrackerSight::Read { blocked: Some(reason), .. } = &sight.tracker {
+    if let TrackerInspection::Read { blocked: Some(reason), .. } = &sight.tracker {
         return Verdict::End(blocked(reason));
     }
     if rules.stuck_after > 0 && idle_turns >= rules.stuck_after {
@@ -202,7 +202,7 @@ mod tests {
 
     fn seen(complete: bool, blocked: Option<&str>) -> Inspection {
         Inspection {
-            tracker: TrackerSight::Read { complete, blocked: blocked.map(str::to_owned) },
+            tracker: TrackerInspection::Read { complete, blocked: blocked.map(str::to_owned) },
             promised: false,
             signalled: false,
             fingerprint: "f".into(),
@@ -237,7 +237,7 @@ mod tests {
     #[test]
     fn a_missing_tracker_is_asked_first() {
         let sight = Inspection {
-            tracker: TrackerSight::Missing,
+            tracker: TrackerInspection::Missing,
             promised: true,
             signalled: false,
             fingerprint: String::new(),

@@ -41,7 +41,7 @@ const ROOT: &str = "${CLAUDE_PLUGIN_ROOT}";
 /// Splits a text into its parts.
 pub(super) fn parse(text: &str, dialect: EntitySyntax) -> Vec<EntityTextPart<'_>> {
     let closing = if dialect.shell == ShellSyntax::Braces { closing_braces(text) } else { HashMap::new() };
-    let reader = EntityTextReader { text, dialect, closing };
+    let reader = EntityTextReader { text, syntax: dialect, closing };
     let (mut parts, mut done, mut at) = (Vec::new(), 0, 0);
     while let Some(offset) = tail(text, at).find(['$', '{', '!', '@', '\\']) {
         let here = at + offset;
@@ -59,7 +59,7 @@ pub(super) fn parse(text: &str, dialect: EntitySyntax) -> Vec<EntityTextPart<'_>
 
 struct EntityTextReader<'t> {
     text: &'t str,
-    dialect: EntitySyntax,
+    syntax: EntitySyntax,
     /// The position of the closing brace for each open brace. Empty unless braces enclose commands.
     closing: HashMap<usize, usize>,
 }
@@ -68,13 +68,13 @@ impl<'t> EntityTextReader<'t> {
     /// Reads a part that may start here. Returns the part, if any, and the number of bytes to skip.
     fn read(&self, here: usize) -> (Option<EntityTextPart<'t>>, usize) {
         let rest = tail(self.text, here);
-        if let Some((slot, written)) = slot(rest, self.dialect) {
+        if let Some((slot, written)) = slot(rest, self.syntax) {
             return (Some(EntityTextPart::Slot(slot, written)), written.len());
         }
-        let dollars = matches!(self.dialect.slots, ArgumentSlots::FromOne | ArgumentSlots::FromZero);
+        let dollars = matches!(self.syntax.slots, ArgumentSlots::FromOne | ArgumentSlots::FromZero);
         let found = match rest.chars().next() {
             // Claude Code removes the backslash.
-            Some('\\') if self.dialect.slots == ArgumentSlots::FromZero && rest.starts_with("\\$") => {
+            Some('\\') if self.syntax.slots == ArgumentSlots::FromZero && rest.starts_with("\\$") => {
                 return (rest.get(1..2).map(EntityTextPart::Text), 2);
             }
             // The backslash and the character after it stay, and that character starts no slot.
@@ -88,7 +88,7 @@ impl<'t> EntityTextReader<'t> {
     }
 
     fn shell(&self, here: usize, rest: &'t str) -> Option<(EntityTextPart<'t>, usize)> {
-        let (inner, marks) = match self.dialect.shell {
+        let (inner, marks) = match self.syntax.shell {
             ShellSyntax::None => return None,
             ShellSyntax::Braces => (self.braced(here, rest)?, ("!{", "}")),
             ShellSyntax::Backticks if !self.may_begin(here) => return None,
@@ -100,19 +100,19 @@ impl<'t> EntityTextReader<'t> {
         };
         let length = marks.0.len() + inner.len() + marks.1.len();
         let has_command = !inner.trim().is_empty();
-        has_command.then(|| (EntityTextPart::Shell(marks, parse(inner, self.dialect.within())), length))
+        has_command.then(|| (EntityTextPart::Shell(marks, parse(inner, self.syntax.within())), length))
     }
 
     fn file(&self, here: usize, rest: &'t str) -> Option<(EntityTextPart<'t>, usize)> {
-        let (inner, marks) = match self.dialect.files {
+        let (inner, marks) = match self.syntax.files {
             Files::None => return None,
             Files::Braces => (self.braced(here, rest)?, ("@{", "}")),
             Files::Bare if !self.may_begin(here) => return None,
-            Files::Bare => (path(tail(rest, 1), self.dialect)?, ("@", "")),
+            Files::Bare => (path(tail(rest, 1), self.syntax)?, ("@", "")),
         };
         let length = marks.0.len() + inner.len() + marks.1.len();
         let has_path = !inner.trim().is_empty();
-        has_path.then(|| (EntityTextPart::File(marks, parse(inner, self.dialect.within())), length))
+        has_path.then(|| (EntityTextPart::File(marks, parse(inner, self.syntax.within())), length))
     }
 
     /// Returns the text between the braces after a `!` or `@`.

@@ -261,16 +261,18 @@ pub fn name_error(name: &str, pattern: Option<&str>) -> Option<(&'static str, &'
     }
     let pattern = pattern?;
     match canonical(name) {
-        Some("bash") => fault_of_command(pattern),
+        Some("bash") => command_pattern_error(pattern),
         _ if name.starts_with("mcp__") => {
             Some(("a rule about an MCP tool cannot have a pattern", "name the tool alone"))
         }
-        Some("read" | "write" | "edit" | "multiedit" | "notebookedit" | "list") => fault_of_path(pattern),
+        Some("read" | "write" | "edit" | "multiedit" | "notebookedit" | "list") => {
+            path_pattern_error(pattern)
+        }
         _ => None,
     }
 }
 
-fn fault_of_command(pattern: &str) -> Option<(&'static str, &'static str)> {
+fn command_pattern_error(pattern: &str) -> Option<(&'static str, &'static str)> {
     let is_expression = pattern.len() > 1 && pattern.starts_with('/') && pattern.ends_with('/')
         || pattern.starts_with('^')
         || pattern.ends_with('$');
@@ -292,7 +294,7 @@ fn fault_of_command(pattern: &str) -> Option<(&'static str, &'static str)> {
     }
 }
 
-fn fault_of_path(pattern: &str) -> Option<(&'static str, &'static str)> {
+fn path_pattern_error(pattern: &str) -> Option<(&'static str, &'static str)> {
     match () {
         () if pattern.ends_with(":*") => {
             Some(("`:*` works in a pattern about commands, not about files", "write `*` for any text"))

@@ -76,7 +76,7 @@ impl Bookkeeping {
 
     /// Notes that the forwarder of a hook call is alive, so that the answer will reach the agent.
     /// Returns whether that was in doubt.
-    pub fn hears(&mut self, hook: &HookId) -> bool {
+    pub fn reconnect(&mut self, hook: &HookId) -> bool {
         for reply in self.replies.iter_mut().filter(|reply| reply.ask.hook == *hook) {
             reply.missed = false;
         }
@@ -86,7 +86,7 @@ impl Bookkeeping {
     }
 
     /// Removes and returns the oldest event with this name.
-    pub fn take_told(&mut self, name: &str) -> Option<String> {
+    pub fn take_received(&mut self, name: &str) -> Option<String> {
         let kept = self.received.get_mut(name)?;
         let text = kept.pop_front();
         if kept.is_empty() {

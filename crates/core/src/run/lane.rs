@@ -125,12 +125,14 @@ pub enum Activity {
     Listen(ListenState),
     Run(SubRunState),
     /// The node waits before its next attempt.
-    Pausing {
+    #[serde(rename = "pausing")]
+    WaitingToRetry {
         until: Moment,
         what: String,
     },
     /// The node has not started because the run is paused.
-    Held {
+    #[serde(rename = "held")]
+    Deferred {
         cause: NodeCause,
     },
     /// The node ended before it did anything. A run never stays in this state.
@@ -307,17 +309,17 @@ impl Lane {
                 into.push(Waiting::Event { name: name.clone() });
                 false
             }
-            Activity::Pausing { until, what } => {
+            Activity::WaitingToRetry { until, what } => {
                 into.push(Waiting::Retry { until: *until, what: what.clone() });
                 false
             }
             Activity::Ask | Activity::Ended => false,
-            Activity::Held { .. } => is_open(Verb::Hold),
+            Activity::Deferred { .. } => is_open(Verb::Defer),
             Activity::Shell => is_open(Verb::Shell),
             Activity::Run(_) => is_open(Verb::Run),
             Activity::Check => true,
             Activity::If(IfState { lane, .. }) => lane.waits(bookkeeping, into),
-            Activity::Loop(RoundsState { lane, .. }) => lane.waits(bookkeeping, into) || is_open(Verb::Hold),
+            Activity::Loop(RoundsState { lane, .. }) => lane.waits(bookkeeping, into) || is_open(Verb::Defer),
             Activity::Parallel(ParallelState { slots }) => {
                 let mut is_busy = false;
                 for slot in slots {
@@ -360,15 +362,15 @@ impl Activity {
             | Activity::Sleep(_)
             | Activity::Listen(_)
             | Activity::Run(_)
-            | Activity::Pausing { .. }
-            | Activity::Held { .. }
+            | Activity::WaitingToRetry { .. }
+            | Activity::Deferred { .. }
             | Activity::Ended => Vec::new(),
         }
     }
 
     /// Decides whether the node has started its own work.
     pub(crate) fn has_begun(&self) -> bool {
-        !matches!(self, Activity::Pausing { .. } | Activity::Held { .. } | Activity::Ended)
+        !matches!(self, Activity::WaitingToRetry { .. } | Activity::Deferred { .. } | Activity::Ended)
     }
 
     /// Returns the activity in words, for internal errors.
@@ -381,8 +383,8 @@ impl Activity {
             Activity::Sleep(_) => "a wait for a time",
             Activity::Listen(_) => "a wait for an event",
             Activity::Run(_) => "a run of another workflow",
-            Activity::Pausing { .. } => "a pause before the next attempt",
-            Activity::Held { .. } => "a pause of the run",
+            Activity::WaitingToRetry { .. } => "a pause before the next attempt",
+            Activity::Deferred { .. } => "a pause of the run",
             Activity::Ended => "the end of a node",
             Activity::If(_) => "an `if` block",
             Activity::Loop(_) => "a loop",

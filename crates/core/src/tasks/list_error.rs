@@ -69,13 +69,13 @@ pub fn list_errors(tasks: &[Task]) -> Vec<TaskListError> {
         if task.name.trim().is_empty() {
             found.push(TaskListError::EmptyName { task: place });
         }
-        found.extend(dependency_flaws(&index, place, task));
+        found.extend(dependency_errors(&index, place, task));
     }
     found.extend(rings(&index));
     found
 }
 
-fn dependency_flaws(index: &Index<'_>, place: usize, task: &Task) -> Vec<TaskListError> {
+fn dependency_errors(index: &Index<'_>, place: usize, task: &Task) -> Vec<TaskListError> {
     let flaw = |(dependency, id): (usize, &TaskId)| {
         if *id == task.id {
             return Some(TaskListError::SelfDependency { task: place, dependency });

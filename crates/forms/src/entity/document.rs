@@ -18,7 +18,7 @@ const MOST: usize = 1000;
 pub(super) fn read(
     origin: &Origin<'_>,
     sections: &[(&str, EntityKind)],
-    dialect: KeyMeanings,
+    meanings: KeyMeanings,
     text: &str,
 ) -> ReadEntities {
     let mut findings = Diagnostics::in_text(text, Some(origin.path));
@@ -29,10 +29,10 @@ pub(super) fn read(
     all.default_agent = default_agent(&root, &mut findings);
     if findings.has_errors() {
         // The limits of an unreadable document are unknown, so its agents must not be used.
-        all.grounds.push(DefaultLimits { agent: None, rules: None });
+        all.default_limits.push(DefaultLimits { agent: None, rules: None });
     }
     let limits = root.iter().filter(|member| is_limit(&member.key));
-    all.grounds.extend(ground(origin, None, limits, &mut findings));
+    all.default_limits.extend(ground(origin, None, limits, &mut findings));
     for entry in entries(root, sections, &mut findings) {
         if all.entities.len() + all.diagnostics.len() >= MOST {
             let message = format!("more than {MOST} entities and mistakes; the rest is left out");
@@ -40,7 +40,7 @@ pub(super) fn read(
             break;
         }
         let line = lines.of(entry.member.key_at);
-        let (entity, diagnostics) = entity(origin, dialect, text, line, entry, &mut all.grounds);
+        let (entity, diagnostics) = entity(origin, meanings, text, line, entry, &mut all.default_limits);
         all.entities.extend(entity);
         all.diagnostics.extend(diagnostics);
     }
@@ -139,7 +139,7 @@ fn entity(
         return (None, findings.finish());
     }
     warn_of_files(&members, &mut findings);
-    let draft = EntityDraft { origin, kind, name: &name, at, line, dialect, written: None };
+    let draft = EntityDraft { origin, kind, name: &name, at, line, meanings: dialect, written: None };
     (draft.entity(members, None, &mut findings), findings.finish())
 }
 

@@ -137,7 +137,7 @@ pub(super) struct EntityDraft<'a> {
     /// The starting byte; `line` is its line.
     pub(super) at: usize,
     pub(super) line: u32,
-    pub(super) dialect: KeyMeanings,
+    pub(super) meanings: KeyMeanings,
     /// The text of the file if its values may be unquoted, to show a value as written.
     pub(super) written: Option<&'a str>,
 }
@@ -273,7 +273,7 @@ impl EntityDraft<'_> {
     /// Returns the meaning of a key. In any format, another spelling of a limit counts as that
     /// limit, and a near miss is an error, so that no limit is silently ignored.
     fn meaning(&self, member: &JsonMember, findings: &mut Diagnostics<'_>) -> Meaning {
-        let said = (self.dialect)(self.kind, &member.key);
+        let said = (self.meanings)(self.kind, &member.key);
         if said != Meaning::Other {
             return said;
         }
@@ -358,7 +358,7 @@ impl EntityDraft<'_> {
             return None;
         };
         let said = said.trim();
-        let fault = if said == self.name { name::nested_fault(said) } else { name::name_error(said) };
+        let fault = if said == self.name { name::nested_name_error(said) } else { name::name_error(said) };
         if let Some(fault) = fault {
             let message = format!("the name {} {fault}", quoted(said));
             findings.error(at, &message, Some("use letters, digits, `-`, `_`, `.` and `:`".to_owned()));
@@ -368,7 +368,7 @@ impl EntityDraft<'_> {
     }
 
     fn file_name(&self, findings: &mut Diagnostics<'_>) -> Option<String> {
-        let Some(fault) = name::nested_fault(self.name) else { return Some(self.name.to_owned()) };
+        let Some(fault) = name::nested_name_error(self.name) else { return Some(self.name.to_owned()) };
         let message = format!("the name {} {fault}", quoted(self.name));
         findings.error(self.at, &message, Some("rename the file, or give it a `name`".to_owned()));
         None
@@ -446,7 +446,7 @@ impl EntityDraft<'_> {
             }
             add(&alias, fault);
         }
-        add(self.name, name::nested_fault(self.name));
+        add(self.name, name::nested_name_error(self.name));
         aliases
     }
 

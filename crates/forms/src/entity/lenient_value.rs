@@ -1,6 +1,6 @@
 //! Interprets a value that is not valid YAML, and explains the mistake and how to correct it.
 
-use super::lenient_yaml::LooseLine;
+use super::lenient_yaml::LenientLine;
 use crate::tracker::yaml::quote;
 
 /// The intended value and the diagnostic about it.
@@ -22,7 +22,7 @@ pub(super) struct Written<'a> {
     /// True if no space separates the value from its label.
     pub(super) is_glued: bool,
     /// The further lines of the value.
-    pub(super) below: &'a [LooseLine<'a>],
+    pub(super) below: &'a [LenientLine<'a>],
     /// The offset to add to the positions of the lines.
     pub(super) base: usize,
 }
@@ -62,7 +62,7 @@ fn unclosed(text: &str) -> Option<char> {
 }
 
 fn meant(written: &Written<'_>) -> String {
-    let below = written.below.iter().map(LooseLine::content);
+    let below = written.below.iter().map(LenientLine::content);
     if written.text.starts_with(['|', '>']) && !written.text.contains(char::is_alphanumeric) {
         let separator = if written.text.starts_with('|') { "\n" } else { " " };
         return below.collect::<Vec<_>>().join(separator).trim().to_owned();

@@ -27,14 +27,14 @@ pub(super) struct LenientYaml<'a, 'f, 't> {
 
 /// A line of the frontmatter.
 #[derive(Clone, Copy)]
-pub(super) struct LooseLine<'a> {
+pub(super) struct LenientLine<'a> {
     /// The byte in the frontmatter.
     pub(super) at: usize,
     /// The line without its line break.
     pub(super) text: &'a str,
 }
 
-impl<'a> LooseLine<'a> {
+impl<'a> LenientLine<'a> {
     pub(super) fn indent(&self) -> usize {
         self.text.len() - self.text.trim_start_matches([' ', '\t']).len()
     }
@@ -68,20 +68,20 @@ impl<'a, 'f, 't> LenientYaml<'a, 'f, 't> {
         let mut at = 0;
         let mut lines = Vec::new();
         for line in self.text.split_inclusive('\n') {
-            lines.push(LooseLine { at, text: line.trim_end_matches(['\n', '\r']) });
+            lines.push(LenientLine { at, text: line.trim_end_matches(['\n', '\r']) });
             at += line.len();
         }
         self.members(&lines, 0)
     }
 
-    fn members(&mut self, lines: &[LooseLine<'a>], depth: usize) -> Option<Vec<JsonMember>> {
+    fn members(&mut self, lines: &[LenientLine<'a>], depth: usize) -> Option<Vec<JsonMember>> {
         if depth == DEEPEST {
             return None;
         }
         let first = lines.iter().find(|line| !line.is_silent())?;
         key_of(first.content())?;
         let margin = first.indent();
-        let starts = |line: &LooseLine<'_>| is_start(line, margin, depth);
+        let starts = |line: &LenientLine<'_>| is_start(line, margin, depth);
         let mut members = Vec::new();
         for chunk in chunks(lines, starts) {
             members.extend(self.member(chunk, depth)?);
@@ -94,7 +94,7 @@ impl<'a, 'f, 't> LenientYaml<'a, 'f, 't> {
     }
 
     /// Reads one key with the lines that belong to it.
-    fn member(&mut self, chunk: &[LooseLine<'a>], depth: usize) -> Option<Vec<JsonMember>> {
+    fn member(&mut self, chunk: &[LenientLine<'a>], depth: usize) -> Option<Vec<JsonMember>> {
         if let Some(members) = self.strict(chunk) {
             return Some(members);
         }
@@ -115,7 +115,7 @@ impl<'a, 'f, 't> LenientYaml<'a, 'f, 't> {
     }
 
     /// Reads the lines below a key: a list or a mapping.
-    fn block(&mut self, lines: &[LooseLine<'a>], depth: usize) -> Option<JsonNode> {
+    fn block(&mut self, lines: &[LenientLine<'a>], depth: usize) -> Option<JsonNode> {
         let first = lines.iter().find(|line| !line.is_silent())?;
         let at = self.base + first.at + first.indent();
         let value = if first.is_item() {
@@ -126,9 +126,9 @@ impl<'a, 'f, 't> LenientYaml<'a, 'f, 't> {
         Some(JsonNode { at, value })
     }
 
-    fn items(&mut self, lines: &[LooseLine<'a>]) -> Option<Vec<JsonNode>> {
+    fn items(&mut self, lines: &[LenientLine<'a>]) -> Option<Vec<JsonNode>> {
         let margin = lines.iter().find(|line| !line.is_silent())?.indent();
-        let starts = |line: &LooseLine<'_>| line.is_item() && line.indent() <= margin;
+        let starts = |line: &LenientLine<'_>| line.is_item() && line.indent() <= margin;
         let mut items = Vec::new();
         for chunk in chunks(lines, starts) {
             items.extend(self.item(chunk)?);
@@ -136,7 +136,7 @@ impl<'a, 'f, 't> LenientYaml<'a, 'f, 't> {
         Some(items)
     }
 
-    fn item(&mut self, chunk: &[LooseLine<'a>]) -> Option<Vec<JsonNode>> {
+    fn item(&mut self, chunk: &[LenientLine<'a>]) -> Option<Vec<JsonNode>> {
         if let Some(JsonNode { value: JsonValue::List(items), .. }) = self.tried(chunk) {
             return Some(items);
         }
@@ -153,7 +153,7 @@ impl<'a, 'f, 't> LenientYaml<'a, 'f, 't> {
         JsonNode { at: written.at, value: JsonValue::Text(fix.value) }
     }
 
-    fn strict(&mut self, chunk: &[LooseLine<'a>]) -> Option<Vec<JsonMember>> {
+    fn strict(&mut self, chunk: &[LenientLine<'a>]) -> Option<Vec<JsonMember>> {
         match self.tried(chunk)?.value {
             JsonValue::Object(members) => Some(members),
             _ => None,
@@ -161,7 +161,7 @@ impl<'a, 'f, 't> LenientYaml<'a, 'f, 't> {
     }
 
     /// Reads some lines as YAML on their own, and retries with spaces in place of leading tabs.
-    fn tried(&mut self, chunk: &[LooseLine<'a>]) -> Option<JsonNode> {
+    fn tried(&mut self, chunk: &[LenientLine<'a>]) -> Option<JsonNode> {
         let (first, last) = (chunk.first()?, chunk.last()?);
         let source = self.text.get(first.at..last.at + last.text.len())?;
         if let Ok(node) = yaml::read(source, self.base + first.at) {
@@ -183,7 +183,7 @@ impl<'a, 'f, 't> LenientYaml<'a, 'f, 't> {
 }
 
 /// Decides whether a line begins a key: it is at the margin, or its key belongs to the top level.
-fn is_start(line: &LooseLine<'_>, margin: usize, depth: usize) -> bool {
+fn is_start(line: &LenientLine<'_>, margin: usize, depth: usize) -> bool {
     let Some(key) = key_of(line.content()) else {
         return line.indent() <= margin && is_quoted_key(line.content());
     };
@@ -198,9 +198,9 @@ fn is_quoted_key(content: &str) -> bool {
 
 /// Splits the lines before each one that starts an entry. Drops the lines before the first.
 fn chunks<'l, 'a>(
-    lines: &'l [LooseLine<'a>],
-    starts: impl Fn(&LooseLine<'a>) -> bool,
-) -> impl Iterator<Item = &'l [LooseLine<'a>]> {
+    lines: &'l [LenientLine<'a>],
+    starts: impl Fn(&LenientLine<'a>) -> bool,
+) -> impl Iterator<Item = &'l [LenientLine<'a>]> {
     let first = lines.iter().position(&starts).unwrap_or(lines.len());
     let mut rest = lines.get(first..).unwrap_or_default();
     std::iter::from_fn(move || {

@@ -27,7 +27,15 @@ pub(super) fn read(origin: &Origin<'_>, kind: EntityKind, dialect: KeyMeanings, 
             return ReadEntities { diagnostics: findings.finish(), ..ReadEntities::default() };
         }
     };
-    let draft = EntityDraft { origin, kind, name: origin.name, at: 0, line: 1, dialect, written: Some(text) };
+    let draft = EntityDraft {
+        origin,
+        kind,
+        name: origin.name,
+        at: 0,
+        line: 1,
+        meanings: dialect,
+        written: Some(text),
+    };
     let entity = draft.entity(members, Some(frontmatter::prompt(body)), &mut findings);
     ReadEntities {
         entities: entity.into_iter().collect(),

@@ -7,11 +7,11 @@ const LONGEST: usize = 128;
 
 /// Returns what is wrong with a name that is written in a file.
 pub(super) fn name_error(name: &str) -> Option<&'static str> {
-    if name.contains('/') { Some("has a `/` in it") } else { nested_fault(name) }
+    if name.contains('/') { Some("has a `/` in it") } else { nested_name_error(name) }
 }
 
 /// Does the same for a name that comes from folders, which may contain `/`.
-pub(super) fn nested_fault(name: &str) -> Option<&'static str> {
+pub(super) fn nested_name_error(name: &str) -> Option<&'static str> {
     if name.trim().is_empty() {
         return Some("is empty");
     }
@@ -72,9 +72,9 @@ mod tests {
 
     #[test]
     fn folders_may_be_part_of_a_name() {
-        assert_eq!(nested_fault("front/comp"), None);
+        assert_eq!(nested_name_error("front/comp"), None);
         for name in ["/comp", "front//comp", "../comp", "front/."] {
-            assert_eq!(nested_fault(name), Some("is a path"));
+            assert_eq!(nested_name_error(name), Some("is a path"));
         }
     }
 }

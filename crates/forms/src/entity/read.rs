@@ -32,7 +32,7 @@ pub struct ReadEntities {
     /// An error means that the entity with the mistake is not in `entities`.
     pub diagnostics: Vec<Diagnostic>,
     /// Limits of agents that are defined elsewhere.
-    pub grounds: Vec<DefaultLimits>,
+    pub default_limits: Vec<DefaultLimits>,
     /// The agent for commands that name none.
     pub default_agent: Option<String>,
 }

@@ -16,7 +16,8 @@ const DEEPEST: usize = 32;
 pub(super) fn read(origin: &Origin<'_>, kind: EntityKind, dialect: KeyMeanings, text: &str) -> ReadEntities {
     let mut findings = Diagnostics::in_text(text, Some(origin.path));
     let entity = members(text, &mut findings).and_then(|members| {
-        let draft = EntityDraft { origin, kind, name: origin.name, at: 0, line: 1, dialect, written: None };
+        let draft =
+            EntityDraft { origin, kind, name: origin.name, at: 0, line: 1, meanings: dialect, written: None };
         draft.entity(members, None, &mut findings)
     });
     ReadEntities {

@@ -33,16 +33,16 @@ pub(super) fn read(text: &str, base: usize) -> Result<JsonNode, YamlRefusal> {
 
 /// Does the same without the fast path for simple texts.
 pub(super) fn read_all(text: &str, base: usize) -> Result<JsonNode, YamlRefusal> {
-    let tree = yaml::read(text, base, &FrontmatterMap);
+    let tree = yaml::read(text, base, &FrontmatterReading);
     match tree.errors.into_iter().next() {
         None => Ok(tree.root),
         Some(slip) => Err(refused(slip)),
     }
 }
 
-struct FrontmatterMap;
+struct FrontmatterReading;
 
-impl YamlReading for FrontmatterMap {
+impl YamlReading for FrontmatterReading {
     fn bounds(&self) -> Bounds {
         BOUNDS
     }

@@ -76,7 +76,7 @@ fn feature(fields: &mut TaskFields<'_>, node: &JsonNode, id: TaskId) -> Option<T
         fields.error(node.at, "the `description` of this feature is empty", None);
         return None;
     }
-    let description = told(&description, &name, category.as_deref());
+    let description = join_description(&description, &name, category.as_deref());
     Some(Task { description, status, metadata: kept(&members), ..Task::named(id, name) })
 }
 
@@ -96,7 +96,7 @@ fn passes(fields: &mut TaskFields<'_>, node: &JsonNode) -> Option<TaskStatus> {
 }
 
 /// Returns the parts of the description that the name does not include.
-fn told(description: &str, name: &str, category: Option<&str>) -> Option<String> {
+fn join_description(description: &str, name: &str, category: Option<&str>) -> Option<String> {
     let whole = Some(description.trim()).filter(|text| *text != name).map(str::to_owned);
     let category = category.map(|category| format!("Category: {category}"));
     let parts: Vec<String> = whole.into_iter().chain(category).collect();

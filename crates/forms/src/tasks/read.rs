@@ -39,7 +39,7 @@ struct TaskPositions {
 #[derive(Default)]
 struct TaskListDraft {
     tasks: Tasks,
-    places: Vec<TaskPositions>,
+    positions: Vec<TaskPositions>,
     /// True if the id of some task could not be read.
     is_partial: bool,
 }
@@ -137,7 +137,7 @@ impl TaskListDraft {
                 continue;
             };
             self.tasks.tasks.push(task);
-            self.places.push(places);
+            self.positions.push(places);
         }
     }
 }
@@ -160,7 +160,7 @@ fn version(fields: &mut TaskFields<'_>, node: &JsonNode) {
 /// The fields of a task read so far.
 #[derive(Default)]
 struct TaskDraft {
-    places: TaskPositions,
+    positions: TaskPositions,
     id: Option<TaskId>,
     name: Option<String>,
     status: Option<TaskStatus>,
@@ -169,7 +169,7 @@ struct TaskDraft {
 fn task(fields: &mut TaskFields<'_>, node: &JsonNode) -> Option<(Task, TaskPositions)> {
     let members = fields.members("a task", node)?;
     let places = TaskPositions { task: node.at, name: node.at, ..TaskPositions::default() };
-    let mut draft = TaskDraft { places, ..TaskDraft::default() };
+    let mut draft = TaskDraft { positions: places, ..TaskDraft::default() };
     // Collects the optional fields. [`TaskDraft::settle`] sets the id and name.
     let mut rest = Task::named(TaskId::following(&[]), "");
     for member in members {
@@ -189,11 +189,11 @@ impl TaskDraft {
         }
         match key {
             "id" => {
-                self.places.id = node.at;
+                self.positions.id = node.at;
                 self.id = Some(fields.id("an id", node)?);
             }
             "name" => {
-                self.places.name = node.at;
+                self.positions.name = node.at;
                 self.name = Some(fields.text("`name`", node)?);
             }
             "description" => rest.description = Some(fields.text("`description`", node)?),
@@ -206,7 +206,7 @@ impl TaskDraft {
             "dependencies" => {
                 let (ids, places) = dependencies(fields, node)?;
                 rest.dependencies.extend(ids);
-                self.places.dependencies.extend(places);
+                self.positions.dependencies.extend(places);
             }
             "metadata" => rest.metadata = fields.map("`metadata`", node)?,
             _ => {
@@ -219,7 +219,7 @@ impl TaskDraft {
 
     /// Fills in or reports missing fields. Returns `None` for a task without an id.
     fn settle(self, fields: &mut TaskFields<'_>, rest: Task) -> Option<(Task, TaskPositions)> {
-        let TaskDraft { places, id, mut name, status } = self;
+        let TaskDraft { positions: places, id, mut name, status } = self;
         let Some(id) = id else {
             let hint = "give it an id of its own: `\"id\": \"1\"`".to_owned();
             if places.id == 0 {
@@ -282,7 +282,7 @@ fn dependencies(fields: &mut TaskFields<'_>, node: &JsonNode) -> Option<(Vec<Tas
 /// cannot be distinguished.
 fn note_flaws(fields: &mut TaskFields<'_>, draft: &TaskListDraft, text: &str, file: &str) -> Vec<Diagnostic> {
     let tasks = &draft.tasks.tasks;
-    let place = |task: &usize| draft.places.get(*task);
+    let place = |task: &usize| draft.positions.get(*task);
     let mut apart = TaskFields::of(text, file);
     for (count, flaw) in list_errors(tasks).iter().enumerate() {
         let message = flaw.describe(tasks);

@@ -49,7 +49,7 @@ pub struct WorkflowDocument {
     pub workflow: Workflow,
     text: String,
     file: String,
-    places: DocumentPositions,
+    positions: DocumentPositions,
     /// True if some part of the document could not be read.
     is_part: bool,
     unread: UnreadParts,
@@ -89,7 +89,14 @@ pub fn read_for_check(text: &str, file_name: &str) -> (Option<WorkflowDocument>,
         name_nodes(&mut workflow.body);
         let places = DocumentPositions::new(top, &workflow.body, nodes);
         let (text, file) = (text.to_owned(), file_name.to_owned());
-        WorkflowDocument { workflow, text, file, places, is_part: form.is_part, unread: form.unread }
+        WorkflowDocument {
+            workflow,
+            text,
+            file,
+            positions: places,
+            is_part: form.is_part,
+            unread: form.unread,
+        }
     });
     (document, form.finish())
 }
@@ -115,7 +122,7 @@ impl WorkflowDocument {
     /// full path (`loop.until`) or its end (`until`), and falls back to the node if there is no
     /// such field.
     pub fn place(&self, node: Option<&NodeId>, field: &str) -> usize {
-        self.places.find(node, field)
+        self.positions.find(node, field)
     }
 
     /// Returns the byte for a line and column, both from 1, inside the text value of a field.
@@ -149,7 +156,7 @@ impl WorkflowDocument {
     /// check's diagnostic if it follows from a mistake that reading found.
     fn report(&self, said: Vec<Diagnostic>, findings: &[GraphDiagnostic]) -> Vec<Diagnostic> {
         let is_news =
-            |finding: &&GraphDiagnostic| !self.places.is_doubtful(finding.node.as_ref(), &path(finding));
+            |finding: &&GraphDiagnostic| !self.positions.is_doubtful(finding.node.as_ref(), &path(finding));
         let found = findings.iter().filter(is_news).map(|finding| self.diagnose(finding));
         let mut all: Vec<Diagnostic> = said.into_iter().chain(found).collect();
         // A diagnostic without a position is about the whole document and comes last.
@@ -163,7 +170,7 @@ impl WorkflowDocument {
         let node = finding.node.as_ref();
         let field = path(finding);
         match finding.at {
-            None if finding.is_about_key => self.places.find_key(node, &field),
+            None if finding.is_about_key => self.positions.find_key(node, &field),
             Some(at) => {
                 let (line, column) = (usize::try_from(at.line), usize::try_from(at.column));
                 self.place_inside(node, &field, line.unwrap_or(1), column.unwrap_or(1))

@@ -525,13 +525,13 @@ fn a_document_limits_agents_that_are_defined_elsewhere() {
     );
     assert_eq!(said(&read), "");
     let shown: Vec<(Option<&str>, usize)> = read
-        .grounds
+        .default_limits
         .iter()
         .map(|ground| (ground.agent.as_deref(), ground.rules.as_ref().unwrap().len()))
         .collect();
     assert_eq!(shown, [(None, 2), (Some("fix"), 1)]);
     let broken =
         document(r#"{"permission": {"edt": "deny"}, "agent": {"fix": {"permission": {"bash": 5}}}}"#);
-    assert!(broken.grounds.iter().all(|ground| ground.rules.is_none()), "{:?}", broken.grounds);
+    assert!(broken.default_limits.iter().all(|ground| ground.rules.is_none()), "{:?}", broken.default_limits);
     assert_eq!(broken.diagnostics.iter().filter(|found| found.is_error()).count(), 2, "{}", said(&broken));
 }

@@ -57,7 +57,7 @@ fn an_answer_is_held_to_its_schema_and_ends_the_session() {
             &json!("Output does not match required schema: $.n: must be an integer or null, not a string")
         )
     );
-    let told: Vec<Value> = rehearsal.told().iter().map(|call| call["hook_event_name"].clone()).collect();
+    let told: Vec<Value> = rehearsal.lines().iter().map(|call| call["hook_event_name"].clone()).collect();
     assert_eq!(told, ["PreToolUse", "PreToolUse", "Stop"]);
     let tools = played.events()[0]["tools"].as_array().unwrap().clone();
     assert!(tools.contains(&json!("StructuredOutput")));
@@ -71,7 +71,7 @@ fn without_a_schema_there_is_no_tool_for_an_answer() {
     assert!(played.tool_result()["content"].as_str().unwrap().contains("No such tool available"));
     assert_eq!(played.result()["result"], "done");
     assert_eq!(played.result().get("structured_output"), None);
-    assert_eq!(rehearsal.told(), Vec::<Value>::new());
+    assert_eq!(rehearsal.lines(), Vec::<Value>::new());
     let played = RehearsedScript::of_steps(json!([])).with(&["--json-schema", "true"]).play();
     assert_eq!(
         (played.ending, played.err.as_str()),
@@ -111,7 +111,7 @@ fn a_blocked_stop_is_the_next_turn_with_the_reason_as_prompt() {
         rehearsal.requests().into_iter().map(|r| (r.iteration, r.attempt, r.turn, r.prompt)).collect();
     let expected = [(1, 4, 1, "do it"), (2, 1, 2, "reason 0"), (3, 1, 3, "reason 1")];
     assert_eq!(asked, expected.map(|(i, a, t, p)| (i, a, t, p.to_owned())));
-    let active: Vec<Value> = rehearsal.told().iter().map(|told| told["stop_hook_active"].clone()).collect();
+    let active: Vec<Value> = rehearsal.lines().iter().map(|told| told["stop_hook_active"].clone()).collect();
     assert_eq!(active, [false, true, true]);
     assert_eq!((&played.result()["result"], &played.result()["num_turns"]), (&json!("answer 3"), &json!(3)));
     let told = played.of_kind("user");
@@ -269,7 +269,7 @@ fn a_rate_limit_is_reported_with_its_end_if_known() {
     assert_eq!((&result["subtype"], &result["is_error"]), (&json!("success"), &json!(true)));
     assert_eq!((&result["api_error_status"], &result["terminal_reason"]), (&json!(429), &json!("api_error")));
     assert_eq!(played.ending, PlayEnding::Exit(1));
-    assert!(rehearsal.told().is_empty(), "Stop is not asked");
+    assert!(rehearsal.lines().is_empty(), "Stop is not asked");
     let event = hooked(json!({})).play().of_kind("rate_limit_event").pop().unwrap();
     assert_eq!(event["rate_limit_info"].get("resetsAt"), None);
 }
@@ -281,7 +281,7 @@ fn a_stop_while_a_subagent_runs_gives_two_results_at_the_end() {
     let rehearsal = RehearsedScript::of_steps(steps).hooks(&hooks);
     let played = rehearsal.play();
     let told: Vec<(Value, usize)> = rehearsal
-        .told()
+        .lines()
         .iter()
         .map(|told| {
             (told["hook_event_name"].clone(), told["background_tasks"].as_array().map_or(0, Vec::len))
@@ -306,7 +306,7 @@ fn a_subagent_may_be_kept_from_stopping() {
     let rehearsal =
         rehearsal.hooks(&[("SubagentStop", &format!("{NOTE}; {BLOCK_TWICE}")), ("PreToolUse", NOTE)]);
     assert_eq!(rehearsal.play().result()["result"], "end");
-    let told = rehearsal.told();
+    let told = rehearsal.lines();
     assert_eq!(told[0]["tool_name"], "Agent");
     let active: Vec<&Value> = told[1..].iter().map(|told| &told["stop_hook_active"]).collect();
     assert_eq!(active, [false, true, true]);
@@ -319,7 +319,7 @@ fn a_broken_transport_means_tools_without_any_hook() {
     let rehearsal = rehearsal.hooks(&names.map(|name| (name, NOTE))).with(&["--permission-mode", "default"]);
     assert_eq!(rehearsal.play().of_kind("assistant").len(), 1);
     assert!(rehearsal.path("made").exists());
-    assert!(rehearsal.told().is_empty());
+    assert!(rehearsal.lines().is_empty());
 }
 
 #[test]

@@ -101,7 +101,7 @@ impl RehearsedScript {
     }
 
     /// Returns the payloads of the hooks.
-    pub(super) fn told(&self) -> Vec<Value> {
+    pub(super) fn lines(&self) -> Vec<Value> {
         let text = self.text("hooks.jsonl");
         text.lines().filter(|line| !line.is_empty()).map(|line| serde_json::from_str(line).unwrap()).collect()
     }

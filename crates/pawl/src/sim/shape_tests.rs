@@ -135,7 +135,7 @@ fn hooks_are_told_what_was_recorded() {
     ]);
     let rehearsal = RehearsedScript::of_steps(steps).hooks(&names.map(|name| (name, NOTE)));
     rehearsal.play();
-    let told = rehearsal.told();
+    let told = rehearsal.lines();
     for name in names {
         let payload = told
             .iter()

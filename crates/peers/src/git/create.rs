@@ -13,7 +13,7 @@ use super::command::{GitCall, GitError, again, git};
 use super::marker::{Marker, MarkerStage};
 use super::repository::{self, branch_commit, common_dir_and_base, git_dir_at, is_branch_name};
 use super::worktree::{Worktree, WorktreeError, changes};
-use super::{include, lock, stale_lock};
+use super::{include, interrupted_create, lock};
 
 /// Long enough for a large repository on a slow disk; ends a hook that never finishes.
 const CHECKOUT: Duration = Duration::from_secs(600);
@@ -77,7 +77,7 @@ enum How {
 /// Finds or creates git's metadata of the worktree.
 fn add(common: &Path, mut wanted: Marker) -> Result<(Worktree, How), WorktreeError> {
     let _lock = lock::metadata(common)?;
-    stale_lock::settle(common)?;
+    interrupted_create::settle(common)?;
     let entries = repository::entries(common)?;
     let there = entries.iter().find(|entry| entry.path == wanted.path);
     let ours = there.and_then(|_| find_ours(common, &wanted));
@@ -105,7 +105,7 @@ fn add(common: &Path, mut wanted: Marker) -> Result<(Worktree, How), WorktreeErr
     let added = git_add(common, &wanted, if wanted.made_branch { NewBranch::New } else { NewBranch::There });
     if added.is_err() {
         // git cleans up after an error, but not after a kill.
-        stale_lock::settle(common)?;
+        interrupted_create::settle(common)?;
     }
     added?;
     mark(common, &wanted)

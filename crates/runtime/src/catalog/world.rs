@@ -22,7 +22,7 @@ use crate::home::Home;
 
 /// The surroundings against which documents are checked.
 pub(crate) struct World<'a> {
-    places: SearchedPlaces<'a>,
+    searched: SearchedPlaces<'a>,
     entities: OnceCell<UsableEntities>,
     workflows: BTreeMap<String, Option<Workflow>>,
     checks: BTreeSet<String>,
@@ -58,7 +58,7 @@ impl<'a> World<'a> {
         let first = catalog.workflows.iter().rev();
         let workflows = first.map(|entry| (entry.name.clone(), Some(callable(entry)))).collect();
         World {
-            places: SearchedPlaces { home, cwd, plugins, resolved },
+            searched: SearchedPlaces { home, cwd, plugins, resolved },
             entities: OnceCell::new(),
             workflows,
             checks: resolved.settings.checks.iter().map(|check| check.name.clone()).collect(),
@@ -100,7 +100,7 @@ impl<'a> World<'a> {
 
     fn entities(&self) -> &UsableEntities {
         self.entities.get_or_init(|| {
-            let SearchedPlaces { home, cwd, plugins, resolved } = self.places;
+            let SearchedPlaces { home, cwd, plugins, resolved } = self.searched;
             let loaded = entities::load_with(home, cwd, plugins, resolved);
             UsableEntities { broken: loaded.broken_names(), registry: loaded.registry }
         })

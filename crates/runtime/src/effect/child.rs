@@ -122,14 +122,14 @@ async fn end(dir: &Path, launch: &Launch, state: ChildState) -> ChildEnd {
         }
         ChildState::Lost | ChildState::Running { .. } => {}
     }
-    put_away_lost(dir, launch.cookie.clone(), &launch.cwd).await;
+    clear_lost_child(dir, launch.cookie.clone(), &launch.cwd).await;
     forget_secrets(dir);
     ChildEnd::Lost
 }
 
 /// Ends the remaining processes of a child whose host died. Removes what they left unfinished: the host's
 /// exit file and unowned git locks. Returns the locks that remain.
-pub(super) async fn put_away_lost(dir: &Path, cookie: String, workspace: &str) -> Vec<PathBuf> {
+pub(super) async fn clear_lost_child(dir: &Path, cookie: String, workspace: &str) -> Vec<PathBuf> {
     let (dir, workspace) = (dir.to_owned(), PathBuf::from(workspace));
     let put_away = move || {
         // This waits for the last process.
@@ -143,7 +143,7 @@ pub(super) async fn put_away_lost(dir: &Path, cookie: String, workspace: &str) -
 }
 
 /// Removes the git locks that a killed child left. Returns the locks that remain.
-pub(super) async fn put_away_locks(dir: &Path, workspace: &str) -> Vec<PathBuf> {
+pub(super) async fn clear_dead_locks(dir: &Path, workspace: &str) -> Vec<PathBuf> {
     let (dir, workspace) = (dir.to_owned(), PathBuf::from(workspace));
     blocking(move || clear_locks(&dir, &workspace)).await
 }

@@ -11,7 +11,7 @@ use windlass_core::run::{Activity, EndReason, Outcome, RunState, SubRunState};
 use windlass_peers::child::{ChildState, Terminate, child_state, terminate_host};
 use windlass_peers::process::end_short_of;
 
-use super::child::put_away_lost;
+use super::child::clear_lost_child;
 use super::{RunContext, SessionSite, loop_file, prepare};
 use crate::supervise::blocking;
 
@@ -45,7 +45,7 @@ pub(super) fn child(state: &RunState, node: &NodeId) -> Option<ChildRunToEnd> {
 async fn end_child(context: &RunContext, child: &ChildRunToEnd, effect: &EffectId) -> bool {
     let inlet = context.children.lock().unwrap_or_else(PoisonError::into_inner).get(&effect.node).cloned();
     if let Some(inlet) = inlet {
-        let _ = inlet.send(Ok(Event::OuterEnded { inbox: None, why: child.why.clone() })).await;
+        let _ = inlet.send(Ok(Event::ParentEnded { inbox: None, why: child.why.clone() })).await;
         return true;
     }
     match context.handle.view(&child.run) {
@@ -69,7 +69,7 @@ pub(super) async fn perform(
     iteration: u32,
 ) {
     let node = &effect.node;
-    context.gate.clear(node);
+    context.gate.close_for(node);
     end_short_of(&context.cookie(node.as_str()));
     let dirs = context.child_dirs(Some(node));
     let asked: Vec<bool> = dirs.iter().map(|dir| terminate_host(dir, Terminate::WithGrace)).collect();
@@ -119,7 +119,7 @@ async fn wait_for_end(context: &RunContext, site: Option<&SessionSite>, dir: &Pa
             ChildState::Lost => {
                 if let Some(name) = context.child_name(dir) {
                     let workspace = site.map_or(&context.spec.workspace, |site| &site.workspace);
-                    put_away_lost(dir, context.cookie(&name), workspace).await;
+                    clear_lost_child(dir, context.cookie(&name), workspace).await;
                 }
                 return;
             }

@@ -12,10 +12,10 @@ use windlass_peers::process::HostStart;
 
 /// The hosts that a run has started, and the nodes for which it starts no more.
 #[derive(Debug, Default)]
-pub(crate) struct Gate(Mutex<StartedSessions>);
+pub(crate) struct Gate(Mutex<StartedHosts>);
 
 #[derive(Debug, Default)]
-struct StartedSessions {
+struct StartedHosts {
     put_away: HashSet<NodeId>,
     hosts: HashMap<PathBuf, HostStart>,
 }
@@ -40,7 +40,7 @@ impl Gate {
     }
 
     /// Prevents all further starts for a node.
-    pub(super) fn clear(&self, node: &NodeId) {
+    pub(super) fn close_for(&self, node: &NodeId) {
         self.known().put_away.insert(node.clone());
     }
 
@@ -49,7 +49,7 @@ impl Gate {
         self.known().hosts.get(dir).is_some_and(|host| !host.is_gone())
     }
 
-    fn known(&self) -> MutexGuard<'_, StartedSessions> {
+    fn known(&self) -> MutexGuard<'_, StartedHosts> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -63,7 +63,7 @@ mod tests {
         let gate = Gate::default();
         let begins = |node: &str| gate.start(&NodeId::new(node), Path::new("/x"), || Err("it begins"));
         assert_eq!(begins("a").unwrap_err(), "it begins");
-        gate.clear(&NodeId::new("a"));
+        gate.close_for(&NodeId::new("a"));
         assert!(begins("a").is_ok_and(|host| host.is_none()));
         assert_eq!(begins("a~2").unwrap_err(), "it begins", "another try is another node");
     }

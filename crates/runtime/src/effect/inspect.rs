@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::error::chain;
 use windlass_core::event::Event;
 use windlass_core::id::EffectId;
-use windlass_core::looping::verdict::{Inspection, TrackerSight, is_signalled};
+use windlass_core::looping::verdict::{Inspection, TrackerInspection, is_signalled};
 use windlass_core::looping::{LoopRules, MarkerMatch};
 use windlass_forms::tracker::{self, Markers};
 use windlass_peers::{files, git};
@@ -19,7 +19,7 @@ pub(super) fn inspect(site: &SessionSite, effect: EffectId, last_message: Option
     let message = last_message.unwrap_or_default();
     let promise = rules.and_then(|rules| rules.promise.as_deref());
     let promised = promise.is_some_and(|promise| tracker::find_promise(message, promise));
-    let tracker = rules.map_or(TrackerSight::None, read_tracker);
+    let tracker = rules.map_or(TrackerInspection::None, read_tracker);
     let (tracker, signalled) = match rules.filter(|rules| rules.is_ended_by_words()) {
         Some(rules) => read_message(rules, tracker, message),
         None => (tracker, false),
@@ -32,35 +32,35 @@ pub(super) fn inspect(site: &SessionSite, effect: EffectId, last_message: Option
 
 /// Reads the agent's last message. Returns whether it contains the signal, and the tracker's state with a
 /// blocked marker of the message added.
-fn read_message(rules: &LoopRules, tracker: TrackerSight, message: &str) -> (TrackerSight, bool) {
+fn read_message(rules: &LoopRules, tracker: TrackerInspection, message: &str) -> (TrackerInspection, bool) {
     let blocked = rules.blocked_marker.as_deref().unwrap_or(Markers::DEFAULT_BLOCKED);
     let signalled = rules.signal.as_deref().is_some_and(|signal| is_signalled(message, signal));
     let markers = Markers { complete: None, blocked, how: MarkerMatch::Line };
     let scan = tracker::scan(message, "", markers);
     let tracker = match tracker {
-        TrackerSight::None => TrackerSight::Read { complete: false, blocked: scan.blocked },
-        TrackerSight::Read { complete, blocked } => {
-            TrackerSight::Read { complete, blocked: blocked.or(scan.blocked) }
+        TrackerInspection::None => TrackerInspection::Read { complete: false, blocked: scan.blocked },
+        TrackerInspection::Read { complete, blocked } => {
+            TrackerInspection::Read { complete, blocked: blocked.or(scan.blocked) }
         }
-        lost @ (TrackerSight::Missing | TrackerSight::Unreadable { .. }) => lost,
+        lost @ (TrackerInspection::Missing | TrackerInspection::Unreadable { .. }) => lost,
     };
     (tracker, signalled)
 }
 
-fn read_tracker(rules: &LoopRules) -> TrackerSight {
-    let Some(path) = rules.tracker_path.as_deref() else { return TrackerSight::None };
+fn read_tracker(rules: &LoopRules) -> TrackerInspection {
+    let Some(path) = rules.tracker_path.as_deref() else { return TrackerInspection::None };
     let bytes = match files::read_bounded(Path::new(path), TRACKER_MAX) {
         Ok(bytes) => bytes,
-        Err(error) if error.is_missing() => return TrackerSight::Missing,
-        Err(error) => return TrackerSight::Unreadable { why: chain(&error) },
+        Err(error) if error.is_missing() => return TrackerInspection::Missing,
+        Err(error) => return TrackerInspection::Unreadable { why: chain(&error) },
     };
     let Ok(text) = String::from_utf8(bytes) else {
-        return TrackerSight::Unreadable { why: "it is not UTF-8 text".to_owned() };
+        return TrackerInspection::Unreadable { why: "it is not UTF-8 text".to_owned() };
     };
     let blocked = rules.blocked_marker.as_deref().unwrap_or(Markers::DEFAULT_BLOCKED);
     let markers = Markers { complete: rules.marker.as_deref(), blocked, how: rules.marker_match };
     let scan = tracker::scan(tracker::split(&text).1, &rules.tracker_body, markers);
-    TrackerSight::Read { complete: scan.complete, blocked: scan.blocked }
+    TrackerInspection::Read { complete: scan.complete, blocked: scan.blocked }
 }
 
 /// Returns a digest of everything that counts as progress: the tracker's body and the repository.

@@ -17,7 +17,7 @@ use windlass_peers::child::{ChildState, Terminate, child_state, gave_up, termina
 use windlass_peers::files;
 use windlass_peers::process::{HostStart, start_host};
 
-use super::child::{put_away_locks, put_away_lost};
+use super::child::{clear_dead_locks, clear_lost_child};
 use super::{RunContext, SessionSite, StartFailure, loop_file};
 use crate::clock::now;
 use crate::feed::FeedItem;
@@ -142,11 +142,11 @@ async fn finish(
     let dir = context.child_dir(effect);
     if let ChildState::Ended(exit) = state {
         if exit.code.is_none() {
-            tell_of_locks(context, effect, put_away_locks(&dir, workspace).await);
+            tell_of_locks(context, effect, clear_dead_locks(&dir, workspace).await);
         }
         return channel.sum_up(dialect, ProcessEnd::Exited(exit));
     }
-    let left = put_away_lost(&dir, context.cookie(&effect.to_string()), workspace).await;
+    let left = clear_lost_child(&dir, context.cookie(&effect.to_string()), workspace).await;
     tell_of_locks(context, effect, left);
     channel.read_rest();
     channel.sum_up(dialect, ProcessEnd::Lost)

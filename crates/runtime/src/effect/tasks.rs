@@ -22,7 +22,7 @@ use windlass_forms::tasks::claimed;
 
 use super::RunContext;
 use crate::clock::now;
-use crate::tasks::superseded::is_overtaken;
+use crate::tasks::superseded::is_superseded;
 use crate::tasks::vouched::{self, UnvouchedStatuses, VouchedTasks};
 use crate::tasks::{LoadedTasks, TaskChange, TaskFilePath, TasksError, change, load, locate, locate_inside};
 
@@ -31,7 +31,7 @@ const LOOKS: usize = 10;
 /// Describes an error in the task file during a run. A missing file was there before, so the hint is to
 /// restore it.
 fn told_in_a_run(error: TasksError) -> String {
-    let (TasksError::Missing { file } | TasksError::Gone { file }) = &error else { return error.told() };
+    let (TasksError::Missing { file } | TasksError::Gone { file }) = &error else { return error.message() };
     format!(
         "{file} was removed during the run\n  hint: restore it before the next run; if it is committed, with \
          `git checkout -- {file}`; an empty file would start a new list"
@@ -42,7 +42,7 @@ fn told_in_a_run(error: TasksError) -> String {
 const REMOVED: &str = "the task was removed from the file meanwhile";
 
 /// The outcome of a task that another run settled.
-const OVERTAKEN: &str =
+const SUPERSEDED: &str =
     "another run worked on the task file while this run was stopped, and it has settled the task";
 
 /// The meaning of a status in the file, other than `in_progress`, for a task that this run works on.
@@ -51,18 +51,18 @@ pub(super) enum StatusClaim {
     /// A claim by the agent or a person.
     Claim,
     /// A fact: another run wrote it after this one died.
-    Stands,
+    Unchanged,
 }
 
 impl StatusClaim {
     /// Decides which of the two a status means in a round.
     pub(super) fn in_round(dir: &Path, round: &NodeId) -> StatusClaim {
-        if is_overtaken(dir, round) { StatusClaim::Stands } else { StatusClaim::Claim }
+        if is_superseded(dir, round) { StatusClaim::Unchanged } else { StatusClaim::Claim }
     }
 
     /// Returns the status if it is final, no matter how this run's work went.
     fn decided(self, in_file: TaskStatus) -> Option<TaskStatus> {
-        (self == StatusClaim::Stands && in_file != TaskStatus::InProgress).then_some(in_file)
+        (self == StatusClaim::Unchanged && in_file != TaskStatus::InProgress).then_some(in_file)
     }
 }
 
@@ -102,7 +102,7 @@ pub(super) fn claim(context: &RunContext, scope: Scope, effect: EffectId, query:
     let held = place(workspace, query.path.as_deref()).and_then(|place| context.claim_tasks(&place));
     let mut odd = Vec::new();
     let choose = |()| choose(context.vouched_tasks(), workspace, scope, &query, &mut odd, now());
-    let claim = held.map_err(TasksError::told).and_then(choose);
+    let claim = held.map_err(TasksError::message).and_then(choose);
     let claim = claim.unwrap_or_else(|why| Claim::Unreadable { why });
     Event::TaskClaimed { effect, claim, odd }
 }
@@ -145,7 +145,7 @@ pub(super) fn withheld(book: VouchedTasks<'_>, workspace: &Path, end: &TaskEnd) 
         Err(_) => (TaskStatus::InProgress, StatusWriter::Anybody),
     };
     if end.file.decided(in_file).is_some() {
-        return Some(OVERTAKEN.to_owned());
+        return Some(SUPERSEDED.to_owned());
     }
     match core::settle(end.ok, end.said.is_some(), word, in_file, by) {
         (TaskStatus::Passing, _) => None,
@@ -176,18 +176,18 @@ fn choose(
     odd: &mut Vec<String>,
     now: Moment,
 ) -> Result<Claim, String> {
-    let place = place(workspace, query.path.as_deref()).map_err(TasksError::told)?;
+    let place = place(workspace, query.path.as_deref()).map_err(TasksError::message)?;
     for _ in 0..LOOKS {
         odd.clear();
         match look(book, &place, &mut scope, query, odd, now) {
             Ok(claim) => return Ok(claim),
             Err(ClaimObstacle::Changed) => {}
-            Err(ClaimObstacle::File(error)) if query.attempts.made.is_empty() => return Err(error.told()),
+            Err(ClaimObstacle::File(error)) if query.attempts.made.is_empty() => return Err(error.message()),
             Err(ClaimObstacle::File(error)) => return Err(told_in_a_run(error)),
             Err(ClaimObstacle::Unusable(why)) => return Err(why),
         }
     }
-    Err(TasksError::Busy { file: place.shown().to_owned() }.told())
+    Err(TasksError::Busy { file: place.shown().to_owned() }.message())
 }
 
 /// The reason why one attempt to claim a task failed.
@@ -239,7 +239,7 @@ fn look(
     let begun = TaskChange::Status { id: task.id.clone(), from, to: TaskStatus::InProgress };
     let begun = change(&seen, &begun, now)?;
     let task = begun.document.tasks().get(&task.id).ok_or(ClaimObstacle::Changed)?;
-    Ok(Claim::Task { id: task.id.clone(), task: told(task) })
+    Ok(Claim::Task { id: task.id.clone(), task: task_value(task) })
 }
 
 /// Decides whether any selectable task is left.
@@ -326,7 +326,7 @@ fn first<'a>(
 
 fn is_selected(task: &Task, scope: &mut Scope, query: &TaskQuery) -> Result<bool, ClaimObstacle> {
     let Some(select) = &query.select else { return Ok(true) };
-    scope.set_task(Some(&told(task)));
+    scope.set_task(Some(&task_value(task)));
     let wrong = |error: TemplateError| {
         let hint = match &error {
             TemplateError::Undefined { .. } => {
@@ -381,7 +381,7 @@ fn held_up<'a>(tasks: &'a [Task], ours: &[Task]) -> Option<(&'a TaskId, &'a Task
 
 /// Returns everything the file says about a task. Adds the standard fields that the file leaves out, so that
 /// every template can use them.
-pub(crate) fn told(task: &Task) -> Value {
+pub(crate) fn task_value(task: &Task) -> Value {
     let mut value = json!({"description": "", "priority": null, "dependencies": [], "metadata": {}});
     let said = serde_json::to_value(task).unwrap_or_default();
     if let (Value::Object(all), Value::Object(said)) = (&mut value, said) {
@@ -400,7 +400,7 @@ fn write_end(
     let word = end.said.as_deref().and_then(claimed);
     let decide = |in_file, by| match end.file.decided(in_file) {
         // A landing's reason names the branch with the work, so it is kept.
-        Some(status) => (status, Some(OVERTAKEN).filter(|_| end.why.is_none())),
+        Some(status) => (status, Some(SUPERSEDED).filter(|_| end.why.is_none())),
         None => core::settle(end.ok, end.said.is_some(), word, in_file, by),
     };
     let written = place(workspace, end.path.as_deref()).and_then(|place| {

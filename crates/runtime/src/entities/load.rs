@@ -20,7 +20,7 @@ use windlass_peers::files::walk::{FoundFile, FoundFiles, walk, walk_to_watch};
 use windlass_peers::files::watch::{WatchPoint, approach};
 
 use super::cache::{Cache, CachedFile, source};
-use super::read::{FileRead, read_file, told};
+use super::read::{FileRead, diagnostic, read_file};
 use super::roots::{self, RootPlace, Roots};
 use crate::config;
 use crate::home::Home;
@@ -180,7 +180,7 @@ fn look(home: &Home, roots: &Roots, mut walk: impl FnMut(&RootPlace<'_>) -> Foun
     let mut items = Vec::new();
     for spot in &spots {
         let walked = walk(spot);
-        diagnostics.extend(walked.findings.iter().map(told));
+        diagnostics.extend(walked.findings.iter().map(diagnostic));
         items.extend(walked.files.into_iter().map(|found| PlaceFile { spot, found }));
     }
     keep_each_once(&mut items);
@@ -197,7 +197,7 @@ fn look(home: &Home, roots: &Roots, mut walk: impl FnMut(&RootPlace<'_>) -> Foun
             let is_lasting = is_lasting(item, &outcome, now);
             item.found.stamp = outcome.stamp.unwrap_or(item.found.stamp);
             let place = (item.spot.root.level, item.spot.root.distance);
-            let (provider, of_file) = (item.spot.place.provider, outcome.read.grounds);
+            let (provider, of_file) = (item.spot.place.provider, outcome.read.default_limits);
             grounds.extend(of_file.into_iter().map(|context| (place, provider, context)));
             defaults.extend(outcome.read.default_agent.map(|agent| (place, provider, agent)));
             entities.extend(outcome.read.entities);
@@ -274,7 +274,7 @@ fn is_lasting(item: &PlaceFile<'_>, outcome: &FileRead, now: i64) -> bool {
     let is_plain =
         |entity: &Entity| entity.source == EntitySource { line: entity.source.line, ..expected.clone() };
     read.diagnostics.is_empty()
-        && read.grounds.is_empty()
+        && read.default_limits.is_empty()
         && read.default_agent.is_none()
         && !stamp.is_fresh(now)
         && read.entities.iter().all(is_plain)

@@ -100,7 +100,7 @@ fn not_text(path: &str, bytes: &[u8], offset: usize) -> Diagnostic {
 }
 
 /// Converts an unreadable path to a diagnostic.
-pub(super) fn told(finding: &UnreadablePath) -> Diagnostic {
+pub(super) fn diagnostic(finding: &UnreadablePath) -> Diagnostic {
     let severity = if finding.what.is_error() { Severity::Error } else { Severity::Warning };
     Diagnostic::new(severity, &finding.what.to_string())
         .in_file(Some(&finding.path.to_string_lossy()))

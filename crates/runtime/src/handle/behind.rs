@@ -13,7 +13,7 @@ impl Handle {
     /// Fails if the folder of a run has a finished turn that is not in the log: the decisions after it are
     /// lost. A turn in progress is no error, because the run adopts it; neither is a finished command,
     /// because the run does not repeat it.
-    pub(super) fn find_newest(&self, run: &RunId) -> Result<(), RunError> {
+    pub(super) fn check_is_newest(&self, run: &RunId) -> Result<(), RunError> {
         match self.unknown_work(run)? {
             Some(folder) => Err(RunError::LogBehind { run: run.clone(), folder }),
             None => Ok(()),

@@ -74,7 +74,7 @@ impl Handle {
     }
 
     /// Returns the number of run folders if the log is empty, or `None` if nothing is lost.
-    pub fn is_lost(&self) -> Result<Option<usize>, RunError> {
+    pub fn lost_runs(&self) -> Result<Option<usize>, RunError> {
         if !self.store.is_empty()? {
             return Ok(None);
         }

@@ -14,7 +14,7 @@ use crate::user_error::{UserError, UserErrorKind};
 /// Writes the prompt of the only session, unless it needs values that only the run can provide.
 pub(super) fn ahead(home: &Home, spec: &Spec, warnings: &mut Vec<String>) -> Result<(), UserError> {
     let Some((node, session_settings)) = spec.only_session() else { return Ok(()) };
-    let Some(template) = told(node).filter(|_| node.when.is_none()) else { return Ok(()) };
+    let Some(template) = prompt_template(node).filter(|_| node.when.is_none()) else { return Ok(()) };
     if needs_a_run(template) {
         return Ok(());
     }
@@ -37,7 +37,7 @@ pub(super) fn ahead(home: &Home, spec: &Spec, warnings: &mut Vec<String>) -> Res
 }
 
 /// Returns the template that a session starts with: its prompt, or the arguments of its entity.
-fn told(node: &Node) -> Option<&Template> {
+fn prompt_template(node: &Node) -> Option<&Template> {
     static NOTHING: Template = Template(String::new());
     let NodeKind::Session(session) = &node.kind else { return None };
     Some(match &session.source {

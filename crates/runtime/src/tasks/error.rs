@@ -138,7 +138,7 @@ impl TasksError {
 
 impl TasksError {
     /// Returns the error as one text: what is wrong, where, and what to do.
-    pub(crate) fn told(self) -> String {
+    pub(crate) fn message(self) -> String {
         let problem = UserError::from(self);
         let text = problem.text();
         match problem.hint {

@@ -37,7 +37,7 @@ pub(crate) fn note(dir: &Path, rounds: impl IntoIterator<Item = String>) -> Resu
 }
 
 /// Decides whether another run may have settled a round.
-pub(crate) fn is_overtaken(dir: &Path, round: &NodeId) -> bool {
+pub(crate) fn is_superseded(dir: &Path, round: &NodeId) -> bool {
     noted(dir).contains(round.as_str())
 }
 
@@ -60,7 +60,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         note(dir.path(), ["tasks@1".to_owned()]).unwrap();
         note(dir.path(), ["tasks@3".to_owned()]).unwrap();
-        let is = |name| is_overtaken(dir.path(), &NodeId::new(name));
+        let is = |name| is_superseded(dir.path(), &NodeId::new(name));
         assert_eq!((is("tasks@1"), is("tasks@2"), is("tasks@3")), (true, false, true));
     }
 }

@@ -100,7 +100,7 @@ mod tests {
         spec_of(&Builder::new("ship").start(gate).end().unwrap())
     }
 
-    /// What waits for the person at a run that begins with a question.
+    /// Returns the open asks of a run that starts with a question.
     fn asking(run: &str) -> OpenAsks {
         let (state, _) = engine::start(RunId::new(run), spec(), Moment(0));
         OpenAsks::of(Family::of_one(state, 1))

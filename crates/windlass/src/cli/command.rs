@@ -186,13 +186,13 @@ fn perform(verb: CliCommand) -> Result<Exit, Report> {
         Invocation::look()?.refuse_agents(what)?;
     }
     adopt_orphans();
-    let done = act(verb);
+    let done = run_command(verb);
     // A git hook that one of our git commands ran may have left processes behind.
     end_all_adopted();
     done
 }
 
-fn act(verb: CliCommand) -> Result<Exit, Report> {
+fn run_command(verb: CliCommand) -> Result<Exit, Report> {
     match verb {
         CliCommand::Run(args) => run::perform(args),
         CliCommand::Loop(args) => r#loop::perform(args),

@@ -36,7 +36,7 @@ impl Invocation {
     /// not just new.
     pub(crate) fn open(&self, durability: Durability) -> Result<Handle, Report> {
         let handle = Handle::open(self.home.clone(), durability)?;
-        if let Some(count) = handle.is_lost()? {
+        if let Some(count) = handle.lost_runs()? {
             warn(&lost(count, &self.home.state));
         }
         Ok(handle)

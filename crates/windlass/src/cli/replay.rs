@@ -111,7 +111,7 @@ fn again(logs: &[ReplayedLog], run: &RunId, json: bool) -> Result<Exit, Report> 
         let divergence = engine::follow(&log.run, None, (1..).zip(&log.records)).divergence;
         match json {
             true => out.line(&object(log, records, &differences, divergence.as_ref())),
-            false => told(log, records, &differences).iter().for_each(|line| out.line(line)),
+            false => lines(log, records, &differences).iter().for_each(|line| out.line(line)),
         }
         if let Some(divergence) = divergence.filter(|_| !json) {
             out.line(&format!("  this windlass cannot resume it: {divergence}"));
@@ -125,7 +125,7 @@ fn again(logs: &[ReplayedLog], run: &RunId, json: bool) -> Result<Exit, Report> 
     done
 }
 
-fn told(log: &ReplayedLog, records: usize, differences: &[Difference]) -> Vec<String> {
+fn lines(log: &ReplayedLog, records: usize, differences: &[Difference]) -> Vec<String> {
     let records = words::count(many(records), "record");
     let found = match differences.len() {
         0 => "every decision is the same".to_owned(),
@@ -179,7 +179,7 @@ mod tests {
         let records = vec![record(Event::OwnerChanged), record(Event::RunTimedOut)];
         let log = ReplayedLog { run: RunId::new("r"), workflow: "inner".into(), records, is_started: true };
         let Replayed { records, differences, .. } = engine::replay(log.run.clone(), &log.records);
-        let lines = told(&log, records, &differences);
+        let lines = lines(&log, records, &differences);
         let expected = [
             "run r (inner): replayed 2 records: 2 differences",
             "  record 1: no run started before it",

@@ -50,7 +50,7 @@ pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
     let family = handle.family(&view);
     if view.state.bookkeeping.paused && !view.state.is_done() {
         if view.status.is_crashed() {
-            handle.find_folders(&family)?;
+            handle.check_folders(&family)?;
         }
         wait_for(handle.unpause(&run))?;
         if !view.status.is_crashed() {

@@ -58,13 +58,13 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
         return print(&graph::lines(&view, args.format, args.json));
     }
     let records: Vec<Record> = handle.records(&view.run, 1)?.into_iter().map(|(_, record)| record).collect();
-    let story = RunDetails::of(view, records.iter());
+    let details = RunDetails::of(view, records.iter());
     if let Some(node) = &args.explain {
-        return print(&explain::lines(invocation.screen, &story, &records, node, args.json)?);
+        return print(&explain::lines(invocation.screen, &details, &records, node, args.json)?);
     }
     print(&match args.json {
-        true => vec![facts::object(&story)],
-        false => facts::lines(invocation.screen, &handle, &story),
+        true => vec![facts::object(&details)],
+        false => facts::lines(invocation.screen, &handle, &details),
     })
 }
 
@@ -90,11 +90,11 @@ struct ChildRun {
 
 impl RunDetails {
     fn of<'a>(view: RunView, records: impl Iterator<Item = &'a Record>) -> RunDetails {
-        let mut story = RunDetails { view, turns: Vec::new(), children: Vec::new() };
+        let mut details = RunDetails { view, turns: Vec::new(), children: Vec::new() };
         for record in records {
-            story.add(record);
+            details.add(record);
         }
-        story
+        details
     }
 
     fn add(&mut self, record: &Record) {

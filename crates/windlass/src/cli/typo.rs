@@ -32,7 +32,7 @@ fn strict(verb: clap::Command) -> clap::Command {
 mod tests {
     use super::*;
 
-    /// What is said of `text` in a command line.
+    /// Returns the message about `text` in a command line.
     fn said(text: &str, words: &[&str]) -> Option<String> {
         let all = std::iter::once("windlass").chain(words.iter().copied()).map(OsString::from);
         mistyped(text, all).map(|error| error.to_string())

@@ -68,7 +68,7 @@ impl NodeRun for AskNode {
         let questions = vec![Question::of_workflow(&question, &self.choices)];
         let ask = Ask::question(site.instance.clone(), hook, questions);
         cx.decision.news.push(News::Waiting(Waiting::Person(ask.clone())));
-        cx.book.asks.push(ask);
+        cx.bookkeeping.asks.push(ask);
         NodeOpening::UnderWay(Activity::Ask)
     }
 
@@ -82,7 +82,7 @@ impl NodeRun for AskNode {
     /// Takes the default of a question that no one answered in time.
     fn out_of_time(&self, cx: &mut DecisionCx<'_>, site: &mut NodeSite<'_>, (): ()) -> Option<Delivered> {
         let default = self.default.as_deref()?;
-        cx.book.asks.retain(|ask| ask.node != *site.instance);
+        cx.bookkeeping.asks.retain(|ask| ask.node != *site.instance);
         cx.wait_is_over();
         let waited = own_time(site.node).map_or_else(String::new, |ms| format!(" within {}", written(ms)));
         let outcome = answered(cx, &site.node.id, default);
@@ -111,8 +111,8 @@ impl AskNode {
 
     /// Accepts a person's answer. Returns `None` for a text that is not one of the choices.
     fn answer(&self, cx: &mut DecisionCx<'_>, site: &NodeSite<'_>, reply: &PersonReply) -> Option<Outcome> {
-        let place = cx.book.asks.iter().position(|ask| ask.node == *site.instance)?;
-        let ask = cx.book.asks.get(place)?;
+        let place = cx.bookkeeping.asks.iter().position(|ask| ask.node == *site.instance)?;
+        let ask = cx.bookkeeping.asks.get(place)?;
         let is_asked = |text: &String| ask.questions.iter().any(|question| question.text == *text);
         let text = match reply {
             PersonReply::Approve => "yes",
@@ -128,7 +128,7 @@ impl AskNode {
             None if self.choices.is_empty() => text.to_owned(),
             None => return None,
         };
-        cx.book.asks.remove(place);
+        cx.bookkeeping.asks.remove(place);
         cx.wait_is_over();
         Some(answered(cx, &site.node.id, &answer))
     }

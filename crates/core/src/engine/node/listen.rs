@@ -48,7 +48,7 @@ impl NodeRun for ListenNode {
     }
 
     fn begin(&self, cx: &mut DecisionCx<'_>, site: &mut NodeSite<'_>) -> NodeOpening {
-        if let Some(text) = cx.book.take_told(&self.name) {
+        if let Some(text) = cx.bookkeeping.take_received(&self.name) {
             return NodeOpening::NotBegun(answered(cx, &site.node.id, &text));
         }
         cx.decision.news.push(News::Waiting(Waiting::Event { name: self.name.clone() }));
@@ -69,7 +69,7 @@ impl NodeRun for ListenNode {
         event: &Event,
     ) -> Delivered {
         match event {
-            Event::Told { text, .. } => {
+            Event::EventReceived { text, .. } => {
                 cx.wait_is_over();
                 Delivered::Over(answered(cx, &site.node.id, text))
             }

@@ -147,7 +147,7 @@ fn go_round<L: RoundsNode>(
 ) -> Option<Outcome> {
     let inside = site.inside();
     loop {
-        if cx.book.paused {
+        if cx.bookkeeping.paused {
             cx.defer(site.instance);
             return None;
         }

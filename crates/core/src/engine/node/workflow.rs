@@ -141,14 +141,14 @@ impl WorkflowNode {
         };
         let mut spec = Spec { input: cx.spec.input.clone(), ..other.clone() };
         tell(cx, &site.node.id, site.frame, &self.inputs, &mut spec)?;
-        spec.seed = format!("{}/{}", cx.book.seed, site.instance);
+        spec.seed = format!("{}/{}", cx.bookkeeping.seed, site.instance);
         spec.workspace.clone_from(&site.frame.workspace);
         spec.others.clone_from(&cx.spec.others);
         spec.parent = Some(Parent { run: cx.run.clone(), node: site.instance.clone(), depth });
         let own_time = site.deadline.map(|deadline| deadline.since(cx.at));
-        let left = Budget { time_ms: own_time, ..left_to(&cx.purses, &Spent::default()) };
+        let left = Budget { time_ms: own_time, ..left_to(&cx.allowances, &Spent::default()) };
         spec.budget = spec.budget.least(&left);
-        let run = derive_run(&cx.book.seed, site.instance);
+        let run = derive_run(&cx.bookkeeping.seed, site.instance);
         let is_ahead = count_first_turn(cx, &spec)?;
         let effect = Effect::StartRun { run: run.clone(), spec: Box::new(spec) };
         cx.plan_once(site.instance, Verb::Run, effect);

@@ -173,7 +173,7 @@ fn what_was_told_before_somebody_waited_for_it_is_kept_for_one_who_does() {
     let mut story = Story::drawn(listening());
     story.told("deployed", "v1").told("deployed", "v2").shell("before", true, "");
     assert_eq!(story.command("after"), "echo v1", "what came first is told first");
-    assert_eq!(story.state.bookkeeping.take_told("deployed").as_deref(), Some("v2"), "each is told once");
+    assert_eq!(story.state.bookkeeping.take_received("deployed").as_deref(), Some("v2"), "each is told once");
     assert!(story.state.bookkeeping.received.is_empty());
 }
 

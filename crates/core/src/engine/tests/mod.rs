@@ -25,7 +25,7 @@ use crate::graph::workflow::{Budget, Node as Drawn, NodeKind};
 use crate::hook::permission::{Isolation, PermissionRules};
 use crate::hook::{HookAnswer, HookCall, HookKind, Question, ToolCall};
 use crate::id::{InboxId, NodeId};
-use crate::looping::verdict::{CheckResult, Inspection, TrackerSight};
+use crate::looping::verdict::{CheckResult, Inspection, TrackerInspection};
 use crate::looping::{LoopMode, LoopRules, MarkerMatch};
 use crate::run::{Progress, Waiting};
 use crate::spec::{AgentCommand, Check, OnPermission, OnQuestion, Policy, SessionSettings, TimeLimits};
@@ -210,7 +210,7 @@ impl Story {
     pub(super) fn seen(&mut self, complete: bool) -> &mut Story {
         let effect = self.open(Verb::Inspect);
         let sight = Inspection {
-            tracker: TrackerSight::Read { complete, blocked: None },
+            tracker: TrackerInspection::Read { complete, blocked: None },
             promised: false,
             signalled: false,
             fingerprint: self.state.turns().to_string(),
@@ -226,7 +226,7 @@ impl Story {
         self.tell(Event::SessionEnded { effect, end });
         let effect = self.open_of(node, Verb::Inspect);
         let sight = Inspection {
-            tracker: TrackerSight::None,
+            tracker: TrackerInspection::None,
             promised: false,
             signalled: false,
             fingerprint: text.into(),
@@ -288,7 +288,7 @@ impl Story {
     }
 
     pub(super) fn go_on(&mut self) -> &mut Story {
-        self.tell(Event::GoOnAsked { inbox: None })
+        self.tell(Event::UnpauseAsked { inbox: None })
     }
 
     pub(super) fn answers(&mut self, hook: Option<&str>, text: &str) -> &mut Story {
@@ -300,7 +300,7 @@ impl Story {
     }
 
     pub(super) fn told(&mut self, name: &str, text: &str) -> &mut Story {
-        self.tell(Event::Told { inbox: InboxId::new("i"), name: name.into(), text: text.into() })
+        self.tell(Event::EventReceived { inbox: InboxId::new("i"), name: name.into(), text: text.into() })
     }
 
     /// The turn that was just begun.

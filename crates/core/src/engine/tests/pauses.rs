@@ -38,7 +38,7 @@ fn what_is_under_way_goes_on_and_nothing_new_begins() {
     assert_eq!(story.state.progress(), Progress::Running);
     story.go_on();
     assert!(story.does().is_empty(), "it goes on already");
-    story.wait_over("b", Verb::Hold);
+    story.wait_over("b", Verb::Defer);
     assert_eq!((told(&story), story.does()), (vec!["b begins".to_owned()], vec!["b.1.1.prepare".to_owned()]));
     story.pause().prepared("b");
     assert!(story.wanted().is_empty(), "no turn begins");
@@ -57,7 +57,7 @@ fn no_default_is_taken_and_no_round_begins_while_a_wait_ends() {
     story.pause().wait_over("w@1", Verb::Wait);
     assert_eq!(told(&story), ["w@1 is over", "q@1 is held"]);
     assert_eq!(story.state.bookkeeping.outputs.get(&NodeId::new("q")), None);
-    story.go_on().wait_over("q@1", Verb::Hold);
+    story.go_on().wait_over("q@1", Verb::Defer);
     assert_eq!(told(&story), ["q@1 begins", "q@1 is over", "round 2 of loop", "w@2 begins"]);
 
     let mut story = Story::drawn(
@@ -69,13 +69,13 @@ fn no_default_is_taken_and_no_round_begins_while_a_wait_ends() {
     story.pause().shell("x@1", true, "");
     assert_eq!(told(&story), ["x@1 is over", "loop is held"]);
     assert_eq!(story.state.progress(), Progress::Waiting(Waiting::Paused));
-    story.go_on().pause().wait_over("loop", Verb::Hold);
+    story.go_on().pause().wait_over("loop", Verb::Defer);
     assert_eq!(told(&story), ["loop is held"], "it is paused again");
-    story.go_on().wait_over("loop", Verb::Hold);
+    story.go_on().wait_over("loop", Verb::Defer);
     assert_eq!(told(&story), ["round 2 of loop", "x@2 begins"]);
     story.pause().shell("x@2", true, "");
     assert_eq!(told(&story), ["x@2 is over", "loop is over", "y is held"]);
-    story.go_on().wait_over("y", Verb::Hold);
+    story.go_on().wait_over("y", Verb::Defer);
     assert_eq!(story.shell("y", true, "").ended(), (FinalStatus::Completed, EndReason::AllDone));
 }
 
@@ -90,11 +90,11 @@ fn time_and_conditions_of_a_node_count_from_where_it_begins() {
     story.pause().told("go", "");
     assert_eq!(told(&story), ["go is over", "x is held"], "and the run does not go on");
     assert!(story.wanted().is_empty(), "its time does not run");
-    story.go_on().later(5_000).wait_over("x", Verb::Hold);
+    story.go_on().later(5_000).wait_over("x", Verb::Defer);
     assert_eq!(story.wanted(), ["x.1.1.timeout", "x.1.1.shell"]);
     let active = story.state.root.now.as_ref().expect("a node");
     assert_eq!((active.began, active.deadline), (story.at, Some(story.at.plus_ms(1_000))));
-    story.pause().shell("x", true, "").go_on().wait_over("y", Verb::Hold);
+    story.pause().shell("x", true, "").go_on().wait_over("y", Verb::Defer);
     assert_eq!(told(&story), ["y is left out", "z begins"]);
 }
 
@@ -104,7 +104,7 @@ fn a_node_that_is_tried_again_is_held_and_told_what_went_wrong() {
     let mut story = Story::drawn(workflow.then(shell("y")));
     story.breaks("x").pause().wait_over("x", Verb::Retry);
     assert_eq!((told(&story), story.wanted()), (vec!["x~2 is held".to_owned()], vec![]));
-    story.go_on().wait_over("x~2", Verb::Hold).prepared("x~2");
+    story.go_on().wait_over("x~2", Verb::Defer).prepared("x~2");
     assert!(story.plan().prompt.contains("broken"), "{}", story.plan().prompt);
 }
 

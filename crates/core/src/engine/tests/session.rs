@@ -485,8 +485,12 @@ fn plugin_mode_counts_the_stops_the_plugin_held() {
     }
     story.session_ends(SessionVerdict::Completed);
     let effect = story.open(Verb::Inspect);
-    let sight =
-        Inspection { tracker: TrackerSight::None, promised: true, signalled: false, fingerprint: "x".into() };
+    let sight = Inspection {
+        tracker: TrackerInspection::None,
+        promised: true,
+        signalled: false,
+        fingerprint: "x".into(),
+    };
     assert_eq!(
         story.tell(Event::Inspected { effect, sight }).ends(),
         (FinalStatus::Completed, EndReason::Promise)
@@ -515,7 +519,7 @@ impl Story {
         self.session_ends(SessionVerdict::Completed);
         let effect = self.open(Verb::Inspect);
         let fingerprint = format!("{}", self.state.turns());
-        let sight = Inspection { tracker: TrackerSight::None, promised, signalled: false, fingerprint };
+        let sight = Inspection { tracker: TrackerInspection::None, promised, signalled: false, fingerprint };
         self.tell(Event::Inspected { effect, sight });
         let effect = self.open(Verb::Checks);
         self.tell(Event::ChecksFinished { effect, results: vec![result(passed)] })
@@ -567,7 +571,7 @@ fn a_single_prompt_is_one_turn() {
     story.session_ends(SessionVerdict::Completed);
     let effect = story.open(Verb::Inspect);
     let sight = Inspection {
-        tracker: TrackerSight::None,
+        tracker: TrackerInspection::None,
         promised: false,
         signalled: false,
         fingerprint: "x".into(),

@@ -87,7 +87,7 @@ impl Tree {
                 Event::SessionEnded { effect, end: session_end(SessionVerdict::Completed) }
             }
             Effect::Inspect { .. } => {
-                let tracker = TrackerSight::None;
+                let tracker = TrackerInspection::None;
                 let sight =
                     Inspection { tracker, promised: false, signalled: false, fingerprint: "1".into() };
                 Event::Inspected { effect, sight }

@@ -19,11 +19,11 @@ pub(in crate::engine) fn end(work: &mut SessionWork, cx: &mut DecisionCx<'_>, ou
     // Drops all other open effects. The end of the turn stays open, because it reports the usage.
     let node = work.node.id.clone();
     let is_begun = |verb: Verb| verb == Verb::Session;
-    let held = std::mem::take(&mut cx.book.deferred);
-    cx.book.open.retain(|planned| {
+    let held = std::mem::take(&mut cx.bookkeeping.deferred);
+    cx.bookkeeping.open.retain(|planned| {
         planned.id.node != node || (is_begun(planned.id.verb) && !held.contains(&planned.id))
     });
-    cx.book.deferred = held.into_iter().filter(|id| id.node != node).collect();
+    cx.bookkeeping.deferred = held.into_iter().filter(|id| id.node != node).collect();
     let iteration = work.turns;
     plan(work, cx, Verb::CleanUp, Effect::CleanUp { iteration });
     work.phase = SessionPhase::Ending { outcome };
@@ -35,8 +35,9 @@ fn release_hooks(work: &mut SessionWork, cx: &mut DecisionCx<'_>) {
         hooks::answer(work, cx, &hook, "stop", None, HookAnswer::Pass);
     }
     let node = work.node.id.clone();
-    let (ours, others) = std::mem::take(&mut cx.book.asks).into_iter().partition(|ask| ask.node == node);
-    cx.book.asks = others;
+    let (ours, others) =
+        std::mem::take(&mut cx.bookkeeping.asks).into_iter().partition(|ask| ask.node == node);
+    cx.bookkeeping.asks = others;
     for ask in Vec::from_iter::<Vec<crate::run::Ask>>(ours) {
         let reason = "this run is over".to_owned();
         hooks::answer(work, cx, &ask.hook, ask.asked(), ask.tool_name(), HookAnswer::Deny { reason });
@@ -46,9 +47,9 @@ fn release_hooks(work: &mut SessionWork, cx: &mut DecisionCx<'_>) {
 /// Returns the outcome once the cleanup is done.
 pub(super) fn cleaned_up(work: &mut SessionWork, cx: &mut DecisionCx<'_>) -> Option<Outcome> {
     let SessionPhase::Ending { outcome } = work.phase.clone() else { return None };
-    cx.book.open.retain(|planned| planned.id.node != work.node.id);
-    cx.book.replies.retain(|reply| reply.ask.node != work.node.id);
-    cx.book.permitted.retain(|ask| ask.node != work.node.id);
+    cx.bookkeeping.open.retain(|planned| planned.id.node != work.node.id);
+    cx.bookkeeping.replies.retain(|reply| reply.ask.node != work.node.id);
+    cx.bookkeeping.permitted.retain(|ask| ask.node != work.node.id);
     work.turn = None;
     Some(outcome)
 }

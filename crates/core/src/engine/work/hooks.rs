@@ -72,7 +72,7 @@ fn stop(work: &mut SessionWork, cx: &mut DecisionCx<'_>, call: &HookCall, last_m
     }
     if last_message.is_some() {
         work.last_message.clone_from(last_message);
-        cx.book.last_message.clone_from(last_message);
+        cx.bookkeeping.last_message.clone_from(last_message);
     }
     match &mut work.phase {
         SessionPhase::InTurn => turn::look(work, cx, Some(hook.clone()), last_message.clone()),
@@ -100,7 +100,7 @@ fn not_yet(work: &mut SessionWork, cx: &mut DecisionCx<'_>, call: &HookCall) {
 
 /// Keeps people's answers to these calls until the agent asks again, because they never reached it.
 pub(super) fn missed(work: &SessionWork, cx: &mut DecisionCx<'_>, unanswered: &[HookId]) {
-    let ours = cx.book.replies.iter_mut().filter(|reply| reply.ask.node == work.node.id);
+    let ours = cx.bookkeeping.replies.iter_mut().filter(|reply| reply.ask.node == work.node.id);
     for reply in ours.filter(|reply| unanswered.contains(&reply.ask.hook)) {
         reply.missed = true;
     }
@@ -121,7 +121,7 @@ fn permission(work: &mut SessionWork, cx: &mut DecisionCx<'_>, call: &HookCall, 
     let Some(session_settings) = cx.spec.sessions.get(&work.step) else { return };
     let around = CallSite { workspace: &work.workspace, real: call.real.as_ref() };
     let is_it = |ask: &Ask| ask.node == work.node.id && ask.tool.as_ref() == Some(used);
-    let permitted = cx.book.permitted.iter().position(is_it);
+    let permitted = cx.bookkeeping.permitted.iter().position(is_it);
     let ruling = match decide(session_settings.isolation, &session_settings.permissions, around, used) {
         Ruling::Deny { reason } => Ruling::Deny { reason },
         _ if permitted.is_some() => Ruling::Allow,
@@ -129,7 +129,7 @@ fn permission(work: &mut SessionWork, cx: &mut DecisionCx<'_>, call: &HookCall, 
         Ruling::Allow | Ruling::Ask => Ruling::Ask,
     };
     // A person's permission is valid for one call.
-    permitted.and_then(|at| cx.book.permitted.remove(at));
+    permitted.and_then(|at| cx.bookkeeping.permitted.remove(at));
     follow(work, cx, &call.id, ("permission", used), ruling);
 }
 
@@ -199,28 +199,28 @@ fn count_tool_hook(work: &mut SessionWork) {
 
 fn wait_for_person(work: &SessionWork, cx: &mut DecisionCx<'_>, ask: Ask) {
     let is_known = |reply: &KeptReply| reply.missed && reply.ask.is_the_same_as(&ask);
-    if let Some(place) = cx.book.replies.iter().position(is_known) {
-        let known = cx.book.replies.remove(place).answer;
+    if let Some(place) = cx.bookkeeping.replies.iter().position(is_known) {
+        let known = cx.bookkeeping.replies.remove(place).answer;
         return answer(work, cx, &ask.hook, ask.asked(), ask.tool_name(), known);
     }
     cx.decision.news.push(News::Waiting(Waiting::Person(ask.clone())));
-    cx.book.asks.push(ask);
+    cx.bookkeeping.asks.push(ask);
 }
 
 /// Handles a person's answer to an agent. Questions without an answer stay open.
 pub(in crate::engine) fn person_answered(cx: &mut DecisionCx<'_>, at: usize, reply: &PersonReply) {
-    let Some(ask) = cx.book.asks.get_mut(at) else { return };
+    let Some(ask) = cx.bookkeeping.asks.get_mut(at) else { return };
     if let (PersonReply::Answers { answers }, None) = (reply, &ask.tool) {
         ask.answers.extend(spread(&ask.questions, answers));
         if ask.open_questions().next().is_some() {
             return;
         }
     }
-    let ask = cx.book.asks.remove(at);
+    let ask = cx.bookkeeping.asks.remove(at);
     if ask.tool.is_some() && !matches!(reply, PersonReply::Reject { .. }) {
-        cx.book.permitted.push_back(ask.clone());
-        if cx.book.permitted.len() > ANSWERS_KEPT {
-            cx.book.permitted.pop_front();
+        cx.bookkeeping.permitted.push_back(ask.clone());
+        if cx.bookkeeping.permitted.len() > ANSWERS_KEPT {
+            cx.bookkeeping.permitted.pop_front();
         }
     }
     let told = match (reply, &ask.tool) {
@@ -230,9 +230,9 @@ pub(in crate::engine) fn person_answered(cx: &mut DecisionCx<'_>, at: usize, rep
     };
     let id = EffectId { node: ask.node.clone(), iteration: 1, attempt: 1, verb: Verb::Answer };
     reply_to(cx, id, &ask.hook, ask.asked(), ask.tool_name(), told.clone());
-    let missed = cx.book.unheard.contains(&ask.hook);
-    cx.book.unheard.retain(|hook| *hook != ask.hook);
-    cx.book.replies.push(KeptReply { ask, answer: told, missed });
+    let missed = cx.bookkeeping.unheard.contains(&ask.hook);
+    cx.bookkeeping.unheard.retain(|hook| *hook != ask.hook);
+    cx.bookkeeping.replies.push(KeptReply { ask, answer: told, missed });
     cx.decision.news.push(News::WaitOver);
 }
 
@@ -269,9 +269,9 @@ pub(in crate::engine) fn reply_to(
     tool: Option<&str>,
     told: HookAnswer,
 ) {
-    cx.book.answered.push_back((hook.clone(), told.clone()));
-    if cx.book.answered.len() > ANSWERS_KEPT {
-        cx.book.answered.pop_front();
+    cx.bookkeeping.answered.push_back((hook.clone(), told.clone()));
+    if cx.bookkeeping.answered.len() > ANSWERS_KEPT {
+        cx.bookkeeping.answered.pop_front();
     }
     cx.decision.news.push(News::HookDecided {
         hook: hook.clone(),

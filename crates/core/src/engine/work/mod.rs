@@ -58,8 +58,8 @@ pub(super) fn apply(
         Event::Prepared { end, base, odd: odd_of, .. } => {
             let odd = |what: &String| News::Odd { node: work.node.id.clone(), what: what.clone() };
             cx.decision.news.extend(odd_of.iter().map(odd));
-            if cx.book.base.is_none() {
-                cx.book.base.clone_from(base);
+            if cx.bookkeeping.base.is_none() {
+                cx.bookkeeping.base.clone_from(base);
             }
             turn::prepared(work, cx, end);
         }

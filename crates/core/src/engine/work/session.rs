@@ -46,20 +46,22 @@ pub(super) fn ended(work: &mut SessionWork, cx: &mut DecisionCx<'_>, effect: &Ef
         work.last_message.clone_from(&end.last_message);
     }
     if end.last_message.is_some() {
-        cx.book.last_message.clone_from(&end.last_message);
+        cx.bookkeeping.last_message.clone_from(&end.last_message);
     }
     work.value.clone_from(&end.value);
     let Some(turn) = work.turn.take_if(|turn| turn.effect == *effect) else { return };
-    cx.book.asks.retain(|ask| ask.node != work.node.id);
+    cx.bookkeeping.asks.retain(|ask| ask.node != work.node.id);
     let node = &work.node.id;
-    cx.book
+    cx.bookkeeping
         .replies
         .retain(|reply| reply.ask.node != *node || reply.missed || end.unanswered.contains(&reply.ask.hook));
     hooks::missed(work, cx, &end.unanswered);
     match work.phase.clone() {
         SessionPhase::InTurn => after_turn(work, cx, &turn, end),
         SessionPhase::Closing { outcome } => {
-            cx.book.open.retain(|planned| planned.id.node != work.node.id || planned.id.verb != Verb::Wait);
+            cx.bookkeeping
+                .open
+                .retain(|planned| planned.id.node != work.node.id || planned.id.verb != Verb::Wait);
             ending::end(work, cx, outcome);
         }
         // A verdict is pending and will find the process gone, or the outcome is already decided.
@@ -126,7 +128,7 @@ fn done(work: &mut SessionWork, cx: &mut DecisionCx<'_>, turn: &Turn, end: &Sess
 /// Counts turns that ended while the process kept running.
 pub(super) fn held_turns(work: &mut SessionWork, cx: &mut DecisionCx<'_>, turns: u32) {
     work.turns = work.turns.saturating_add(turns);
-    cx.book.turns = cx.book.turns.saturating_add(turns);
+    cx.bookkeeping.turns = cx.bookkeeping.turns.saturating_add(turns);
     cx.count_turns(turns);
 }
 

@@ -67,7 +67,7 @@ pub(super) fn begin_again(work: &mut SessionWork, cx: &mut DecisionCx<'_>, resum
 }
 
 fn new_session(work: &SessionWork, cx: &DecisionCx<'_>) -> SessionId {
-    derive_session(&cx.book.seed, &work.node.id, work.turns + 1, work.attempt)
+    derive_session(&cx.bookkeeping.seed, &work.node.id, work.turns + 1, work.attempt)
 }
 
 fn start_session(
@@ -170,8 +170,8 @@ fn conclude(work: &mut SessionWork, cx: &mut DecisionCx<'_>, results: &[CheckRes
 }
 
 fn count_turn(work: &mut SessionWork, cx: &mut DecisionCx<'_>, sight: &Inspection) -> u32 {
-    cx.book.replies.retain(|reply| reply.ask.node != work.node.id);
-    cx.book.turns += 1;
+    cx.bookkeeping.replies.retain(|reply| reply.ask.node != work.node.id);
+    cx.bookkeeping.turns += 1;
     work.turns += 1;
     work.attempt = 1;
     work.transient = 0;

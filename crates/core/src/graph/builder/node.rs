@@ -186,7 +186,7 @@ impl<K> NodeBuilder<K> {
         self
     }
 
-    pub(super) fn with_act(mut self, change: impl FnOnce(&mut NodeKind)) -> Self {
+    pub(super) fn with_kind(mut self, change: impl FnOnce(&mut NodeKind)) -> Self {
         change(&mut self.node.kind);
         self
     }

@@ -15,7 +15,7 @@ use crate::graph::workflow::{
 
 impl<K: SessionMarker> NodeBuilder<K> {
     fn with_session(self, change: impl FnOnce(&mut Session)) -> Self {
-        self.with_act(|kind| {
+        self.with_kind(|kind| {
             if let NodeKind::Session(session) = kind {
                 change(session);
             }
@@ -64,7 +64,7 @@ impl NodeBuilder<ShellMarker> {
     /// Allows Windlass to run the command again if a crash leaves open whether it ran.
     #[must_use]
     pub fn idempotent(self) -> Self {
-        self.with_act(|kind| {
+        self.with_kind(|kind| {
             if let NodeKind::Shell(ShellNode { idempotent, .. }) = kind {
                 *idempotent = true;
             }
@@ -76,7 +76,7 @@ impl NodeBuilder<TaskLoopMarker> {
     /// Sets the task file, a template.
     #[must_use]
     pub fn path(self, file: impl Into<String>) -> Self {
-        self.with_act(|kind| {
+        self.with_kind(|kind| {
             if let NodeKind::TaskLoop(TaskLoopNode { path, .. }) = kind {
                 *path = Some(Template(file.into()));
             }
@@ -86,7 +86,7 @@ impl NodeBuilder<TaskLoopMarker> {
     /// Ends the loop when the condition is true, even if tasks are left.
     #[must_use]
     pub fn until(self, condition: impl Into<String>) -> Self {
-        self.with_act(|kind| {
+        self.with_kind(|kind| {
             if let NodeKind::TaskLoop(TaskLoopNode { until, .. }) = kind {
                 *until = Some(Expression(condition.into()));
             }
@@ -96,7 +96,7 @@ impl NodeBuilder<TaskLoopMarker> {
     /// Restricts the loop to tasks for which the condition is true.
     #[must_use]
     pub fn select(self, condition: impl Into<String>) -> Self {
-        self.with_act(|kind| {
+        self.with_kind(|kind| {
             if let NodeKind::TaskLoop(TaskLoopNode { select, .. }) = kind {
                 *select = Some(Expression(condition.into()));
             }
@@ -106,7 +106,7 @@ impl NodeBuilder<TaskLoopMarker> {
     /// Limits the iterations.
     #[must_use]
     pub fn max(self, rounds: u32) -> Self {
-        self.with_act(|kind| {
+        self.with_kind(|kind| {
             if let NodeKind::TaskLoop(TaskLoopNode { max, .. }) = kind {
                 *max = rounds;
             }
@@ -116,7 +116,7 @@ impl NodeBuilder<TaskLoopMarker> {
     /// Sets how many tasks run at once. With more than one, each task has its own worktree.
     #[must_use]
     pub fn jobs(self, tasks: u32) -> Self {
-        self.with_act(|kind| {
+        self.with_kind(|kind| {
             if let NodeKind::TaskLoop(TaskLoopNode { jobs, .. }) = kind {
                 *jobs = tasks;
             }
@@ -126,7 +126,7 @@ impl NodeBuilder<TaskLoopMarker> {
     /// Sets how many tries a task has before it counts as failed.
     #[must_use]
     pub fn attempts(self, tries: u32) -> Self {
-        self.with_act(|kind| {
+        self.with_kind(|kind| {
             if let NodeKind::TaskLoop(TaskLoopNode { attempts, .. }) = kind {
                 *attempts = tries;
             }
@@ -136,7 +136,7 @@ impl NodeBuilder<TaskLoopMarker> {
     /// Sets the nodes that run before each task.
     #[must_use]
     pub fn before_each(self, steps: impl FnOnce(Steps) -> Steps) -> Self {
-        self.with_act(|kind| {
+        self.with_kind(|kind| {
             if let NodeKind::TaskLoop(TaskLoopNode { before_each, .. }) = kind {
                 *before_each = steps(Steps::default()).body;
             }
@@ -146,7 +146,7 @@ impl NodeBuilder<TaskLoopMarker> {
     /// Sets the nodes that run for each task.
     #[must_use]
     pub fn each(self, steps: impl FnOnce(Steps) -> Steps) -> Self {
-        self.with_act(|kind| {
+        self.with_kind(|kind| {
             if let NodeKind::TaskLoop(TaskLoopNode { body, .. }) = kind {
                 *body = steps(Steps::default()).body;
             }
@@ -158,7 +158,7 @@ impl NodeBuilder<CriteriaLoopMarker> {
     /// Limits the iterations.
     #[must_use]
     pub fn max(self, rounds: u32) -> Self {
-        self.with_act(|kind| {
+        self.with_kind(|kind| {
             if let NodeKind::CriteriaLoop(CriteriaLoopNode { max, .. }) = kind {
                 *max = rounds;
             }
@@ -168,7 +168,7 @@ impl NodeBuilder<CriteriaLoopMarker> {
     /// Sets the nodes of an iteration.
     #[must_use]
     pub fn each(self, steps: impl FnOnce(Steps) -> Steps) -> Self {
-        self.with_act(|kind| {
+        self.with_kind(|kind| {
             if let NodeKind::CriteriaLoop(CriteriaLoopNode { body, .. }) = kind {
                 *body = steps(Steps::default()).body;
             }
@@ -180,7 +180,7 @@ impl NodeBuilder<WorkflowMarker> {
     /// Passes an input to the workflow; the value is a template.
     #[must_use]
     pub fn with_input(self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.with_act(|kind| {
+        self.with_kind(|kind| {
             if let NodeKind::Workflow(WorkflowNode { inputs, .. }) = kind {
                 inputs.insert(name.into(), Template(value.into()));
             }
@@ -192,7 +192,7 @@ impl NodeBuilder<AskMarker> {
     /// Restricts the answer to these choices.
     #[must_use]
     pub fn choices<C: Into<String>>(self, answers: impl IntoIterator<Item = C>) -> Self {
-        self.with_act(|kind| {
+        self.with_kind(|kind| {
             if let NodeKind::Ask(AskNode { choices, .. }) = kind {
                 *choices = answers.into_iter().map(Into::into).collect();
             }
@@ -202,7 +202,7 @@ impl NodeBuilder<AskMarker> {
     /// Sets the answer for runs that cannot ask a person.
     #[must_use]
     pub fn default(self, answer: impl Into<String>) -> Self {
-        self.with_act(|kind| {
+        self.with_kind(|kind| {
             if let NodeKind::Ask(AskNode { default, .. }) = kind {
                 *default = Some(answer.into());
             }

@@ -31,7 +31,7 @@ pub(super) fn look(outline: &Outline<'_>, known: &CheckContext<'_>, found: &mut 
         if node.node.settings.timeout_ms == Some(0) {
             found.error(node, "timeout", "a timeout of 0 leaves no time to run");
         }
-        act(node, known, found);
+        check_node(node, known, found);
     }
 }
 
@@ -70,7 +70,7 @@ fn seconds(ms: u64) -> String {
     if ms.is_multiple_of(1000) { format!("{} s", ms / 1000) } else { format!("{ms} ms") }
 }
 
-fn act(node: &OutlineNode<'_>, known: &CheckContext<'_>, found: &mut GraphDiagnostics) {
+fn check_node(node: &OutlineNode<'_>, known: &CheckContext<'_>, found: &mut GraphDiagnostics) {
     let is_budgeted = node.surroundings.is_budgeted;
     if let NodeKind::CriteriaLoop(CriteriaLoopNode { signal, .. }) = &node.node.kind
         && let Some(why) = reach::signal(signal)

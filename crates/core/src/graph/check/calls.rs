@@ -30,14 +30,19 @@ pub(super) fn look(outline: &Outline<'_>, known: &CheckContext<'_>, found: &mut 
             continue;
         };
         if let Some(called) = called {
-            told(node, called, inputs.keys().map(String::as_str).collect(), found);
+            check_inputs(node, called, inputs.keys().map(String::as_str).collect(), found);
             fitting(node, called, inputs, found);
         }
         depth(outline, node, name, &mut ways, found);
     }
 }
 
-fn told(node: &OutlineNode<'_>, called: &Workflow, given: BTreeSet<&str>, found: &mut GraphDiagnostics) {
+fn check_inputs(
+    node: &OutlineNode<'_>,
+    called: &Workflow,
+    given: BTreeSet<&str>,
+    found: &mut GraphDiagnostics,
+) {
     let names: BTreeSet<&str> = called.inputs.iter().map(|input| input.name.as_str()).collect();
     // Every workflow has an `input`; by default the caller passes on its own.
     for name in given.difference(&names).filter(|name| **name != "input") {

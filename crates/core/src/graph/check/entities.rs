@@ -29,7 +29,7 @@ pub(super) fn look(outline: &Outline<'_>, known: &CheckContext<'_>, found: &mut 
         if let Some(finding) = template_for_model(node.node.settings.model.as_deref()) {
             found.node(node, finding);
         }
-        act(outline, node, known, found);
+        check_node(outline, node, known, found);
     }
 }
 
@@ -40,7 +40,7 @@ fn template_for_model(model: Option<&str>) -> Option<GraphDiagnostic> {
     Some(GraphDiagnostic::error(None, "model", text).hint("write the name of a model"))
 }
 
-fn act(
+fn check_node(
     outline: &Outline<'_>,
     node: &OutlineNode<'_>,
     known: &CheckContext<'_>,

@@ -8,7 +8,7 @@ use crate::graph::workflow::{Expression, IfNode, LoopNode, NodeKind, TaskLoopNod
 pub(super) fn look(outline: &Outline<'_>, found: &mut GraphDiagnostics) {
     for node in &outline.nodes {
         when(node, found);
-        act(outline, node, found);
+        check_node(outline, node, found);
     }
     behind_endless(outline, 0..outline.nodes.len(), found);
 }
@@ -21,7 +21,7 @@ fn when(node: &OutlineNode<'_>, found: &mut GraphDiagnostics) {
     }
 }
 
-fn act(outline: &Outline<'_>, node: &OutlineNode<'_>, found: &mut GraphDiagnostics) {
+fn check_node(outline: &Outline<'_>, node: &OutlineNode<'_>, found: &mut GraphDiagnostics) {
     match &node.node.kind {
         NodeKind::If(IfNode { then, otherwise, .. }) => {
             let (never, field, holds) = match node.condition {

@@ -53,10 +53,10 @@ pub(super) fn value(
     used: &Use,
 ) -> Option<GraphDiagnostic> {
     used.path.get(2).filter(|part| *part == "value")?;
-    of_act(outline.workflow, known, source.node.id.as_str(), &source.node.kind, used)
+    check_kind(outline.workflow, known, source.node.id.as_str(), &source.node.kind, used)
 }
 
-fn of_act(
+fn check_kind(
     workflow: &Workflow,
     known: &CheckContext<'_>,
     id: &str,
@@ -73,7 +73,7 @@ fn of_act(
         GivenValue::Answer(Some(schema)) => in_schema(id, schema, used),
         GivenValue::Called(name) => {
             let (workflow, last) = called(known, name)?;
-            let finding = of_act(workflow, known, id, &last.kind, used)?;
+            let finding = check_kind(workflow, known, id, &last.kind, used)?;
             let place = format!("it comes from `{}`, the last node of workflow {}", last.id, shown(name));
             let hint = finding.hint.clone().unwrap_or(place);
             Some(finding.hint(hint))

@@ -103,7 +103,7 @@ pub enum SchemaErrorKind {
 const A_SCHEMA: &str = "a schema: a mapping, true or false";
 
 /// The most errors reported for one schema.
-const MAX_FLAWS: usize = 20;
+const MAX_SCHEMA_ERRORS: usize = 20;
 
 /// Returns the unsupported keywords of a schema, each with the path of its schema.
 pub fn unsupported(schema: &Value) -> Vec<(String, String)> {
@@ -125,7 +125,7 @@ struct SchemaReader<'s> {
 
 impl SchemaReader<'_> {
     fn add(&mut self, path: &Path<'_>, keyword: &str, wrong: SchemaErrorKind) {
-        if self.errors.len() < MAX_FLAWS {
+        if self.errors.len() < MAX_SCHEMA_ERRORS {
             let below = Path::Member(path, keyword);
             let names = if keyword.is_empty() { path.names() } else { below.names() };
             self.errors.push(SchemaError {
@@ -138,7 +138,7 @@ impl SchemaReader<'_> {
     }
 
     fn schema(&mut self, schema: &Value, path: &Path<'_>, depth: usize) {
-        if self.errors.len() >= MAX_FLAWS {
+        if self.errors.len() >= MAX_SCHEMA_ERRORS {
             return;
         }
         match schema {

@@ -14,7 +14,7 @@ use super::{MAX_DEPTH, Path, ValidationError, brief, resolve};
 use crate::graph::check::suggest::shown;
 
 /// The most errors reported for one value.
-pub const MAX_FAULTS: usize = 20;
+pub const MAX_VALIDATION_ERRORS: usize = 20;
 /// The most pairs of a value and a schema that are checked.
 const MAX_STEPS: usize = 200_000;
 /// The most characters of a message about the alternatives of an `anyOf`.
@@ -36,7 +36,7 @@ pub(super) fn validate_in(root: &Value, schema: &Value, value: &Value) -> Vec<Va
     let mut look = Validation { root, faults: Vec::new(), steps: MAX_STEPS, has_given_up: false };
     look.at(schema, value, &Path::Root, 0);
     if look.has_given_up {
-        look.faults.truncate(MAX_FAULTS - 1);
+        look.faults.truncate(MAX_VALIDATION_ERRORS - 1);
         let what =
             "takes too much work to check: it is too large, or the schema refers to itself without end";
         look.faults.push(ValidationError { path: Path::Root.to_string(), what: what.to_owned() });
@@ -61,7 +61,7 @@ struct Validation<'s> {
 
 impl<'s> Validation<'s> {
     fn add(&mut self, path: &Path<'_>, what: impl Into<String>) {
-        if self.faults.len() < MAX_FAULTS {
+        if self.faults.len() < MAX_VALIDATION_ERRORS {
             self.faults.push(ValidationError { path: path.to_string(), what: what.into() });
         }
     }
@@ -72,7 +72,7 @@ impl<'s> Validation<'s> {
             Some(left) => self.steps = left,
             None => self.has_given_up = true,
         }
-        !self.has_given_up && self.faults.len() < MAX_FAULTS
+        !self.has_given_up && self.faults.len() < MAX_VALIDATION_ERRORS
     }
 
     fn at(&mut self, schema: &'s Value, value: &Value, path: &Path<'_>, depth: usize) {

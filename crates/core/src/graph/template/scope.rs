@@ -66,7 +66,7 @@ impl Scope {
 
     /// Sets the output of a node and replaces the one of an earlier iteration.
     pub fn set_output(&mut self, node: &NodeId, output: NodeOutput) {
-        let output = KnownOutputs::from(output);
+        let output = KnownOutput::from(output);
         Arc::make_mut(&mut self.outputs).0.insert(folded(node.as_str()), (node.clone(), output));
     }
 
@@ -118,10 +118,10 @@ fn value_of<T: serde::Serialize>(json: &T) -> Value {
 
 /// Outputs by id, with dashes as underscores.
 #[derive(Debug, Clone, Default)]
-struct Outputs(BTreeMap<String, (NodeId, KnownOutputs)>);
+struct Outputs(BTreeMap<String, (NodeId, KnownOutput)>);
 
 impl Outputs {
-    fn find(&self, key: &Value) -> Option<&KnownOutputs> {
+    fn find(&self, key: &Value) -> Option<&KnownOutput> {
         let name = key.as_str()?;
         let (id, output) = self.0.get(&folded(name))?;
         (name == id.as_str() || name == folded(id.as_str())).then_some(output)
@@ -163,16 +163,16 @@ impl Object for OutputParts {
 }
 
 #[derive(Debug, Clone)]
-struct KnownOutputs {
+struct KnownOutput {
     text: Value,
     value: Option<Value>,
     failed: bool,
     status: Value,
 }
 
-impl From<NodeOutput> for KnownOutputs {
-    fn from(output: NodeOutput) -> KnownOutputs {
-        KnownOutputs {
+impl From<NodeOutput> for KnownOutput {
+    fn from(output: NodeOutput) -> KnownOutput {
+        KnownOutput {
             text: Value::from(output.text),
             value: output.value.as_ref().map(value_of),
             failed: output.failed,
@@ -181,7 +181,7 @@ impl From<NodeOutput> for KnownOutputs {
     }
 }
 
-impl Object for KnownOutputs {
+impl Object for KnownOutput {
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
         match key.as_str() {
             Some("text") => Some(self.text.clone()),

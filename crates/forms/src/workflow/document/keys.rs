@@ -50,7 +50,7 @@ pub(super) const MAPPINGS: &[(&str, KeyTable)] = &[
 
 /// The keys that define a node's kind (a node has exactly one), each with the keys that belong to
 /// it.
-pub(super) const ACTS: &[(&str, KeyTable)] = &[
+pub(super) const KIND_KEYS: &[(&str, KeyTable)] = &[
     ("prompt", &["turns", "schema"]),
     ("agent", &["prompt", "turns", "schema"]),
     ("skill", &["args", "turns", "schema"]),
@@ -92,12 +92,12 @@ const ELSEWHERE: &[(&str, &str)] = &[
 
 /// Returns the keys that belong to a kind of node.
 pub(super) fn own(act: &str) -> KeyTable {
-    ACTS.iter().find(|(key, _)| *key == act).map_or(&[], |(_, own)| own)
+    KIND_KEYS.iter().find(|(key, _)| *key == act).map_or(&[], |(_, own)| own)
 }
 
 /// Returns the kinds of node that this key belongs to.
 pub(super) fn owners(key: &str) -> Vec<&'static str> {
-    ACTS.iter().filter(|(_, own)| own.contains(&key)).map(|(act, _)| *act).collect()
+    KIND_KEYS.iter().filter(|(_, own)| own.contains(&key)).map(|(act, _)| *act).collect()
 }
 
 /// Returns Windlass's key for a key of another tool, if it is allowed in this mapping.
@@ -122,7 +122,7 @@ fn is_near(key: &str, known: &str) -> bool {
 }
 
 fn is_key(key: &str) -> bool {
-    let is_of_node = ACTS.iter().any(|(act, own)| *act == key || own.contains(&key));
+    let is_of_node = KIND_KEYS.iter().any(|(act, own)| *act == key || own.contains(&key));
     is_of_node || MAPPINGS.iter().any(|(_, keys)| keys.contains(&key))
 }
 

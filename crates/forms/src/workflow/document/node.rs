@@ -9,7 +9,7 @@ use windlass_core::graph::workflow::{Budget, Node, NodeKind, OnFailure, RetryPol
 use windlass_core::id::NodeId;
 
 use super::field_reader::{FieldReader, Map, kind};
-use super::keys::{ACTS, BUDGET, COMMON, RETRY, is_slip_for, own, owners};
+use super::keys::{BUDGET, COMMON, KIND_KEYS, RETRY, is_slip_for, own, owners};
 use super::kinds;
 use super::positions::DocumentPart;
 use crate::json::{JsonMember, JsonNode, JsonValue};
@@ -138,7 +138,7 @@ fn no_node(form: &mut FieldReader<'_>, item: &JsonNode) {
 fn what<'n>(form: &mut FieldReader<'_>, map: &Map<'n>) -> Option<StatedKind<'n>> {
     let has_agent = map.get("agent").is_some();
     let mut said = map.members.iter().filter_map(|member| {
-        let (act, _) = ACTS.iter().find(|(act, _)| *act == member.key)?;
+        let (act, _) = KIND_KEYS.iter().find(|(act, _)| *act == member.key)?;
         // With `agent`, `prompt` is the agent's prompt and not a kind.
         (!has_agent || *act != "prompt").then_some((*act, *member))
     });
@@ -163,7 +163,7 @@ fn guess<'n>(form: &mut FieldReader<'_>, map: &Map<'n>) -> Option<StatedKind<'n>
     let is_free =
         |member: &&&JsonMember| !COMMON.contains(&member.key.as_str()) && owners(&member.key).is_empty();
     for member in map.members.iter().filter(is_free).filter(|_| !form.is_flooded()) {
-        let meant = ACTS.iter().find(|(act, _)| is_slip_for(&member.key, act));
+        let meant = KIND_KEYS.iter().find(|(act, _)| is_slip_for(&member.key, act));
         if let Some((act, _)) = meant {
             // Marks the value and not the key, so that the mistake in the key does not hide
             // mistakes in the value.
@@ -172,7 +172,7 @@ fn guess<'n>(form: &mut FieldReader<'_>, map: &Map<'n>) -> Option<StatedKind<'n>
         }
     }
     if !form.is_open(map.at) {
-        let acts: Vec<String> = ACTS.iter().map(|(act, _)| format!("`{act}`")).collect();
+        let acts: Vec<String> = KIND_KEYS.iter().map(|(act, _)| format!("`{act}`")).collect();
         let hint = Some(format!("add one of {}", acts.join(", ")));
         form.error(map.at, "this node does not say what it does", hint);
     }
@@ -181,7 +181,7 @@ fn guess<'n>(form: &mut FieldReader<'_>, map: &Map<'n>) -> Option<StatedKind<'n>
 
 /// Reports keys that are unknown or belong to other kinds of node.
 fn refuse_strangers(form: &mut FieldReader<'_>, map: &Map<'_>, said: Option<&StatedKind<'_>>) {
-    let acts = || ACTS.iter().map(|(act, _)| *act);
+    let acts = || KIND_KEYS.iter().map(|(act, _)| *act);
     let own = said.map(|said| own(said.kind));
     for member in &map.members {
         let key = member.key.as_str();

@@ -291,9 +291,9 @@ fn the_schema_has_every_key_the_reader_knows_and_no_other() {
         let pointer = if *name == "workflow" { String::new() } else { format!("/$defs/{name}") };
         assert_eq!(published(&schema, &pointer), known(keys), "{name}");
     }
-    let acts = keys::ACTS.iter().flat_map(|(act, own)| std::iter::once(act).chain(*own)).copied();
+    let acts = keys::KIND_KEYS.iter().flat_map(|(act, own)| std::iter::once(act).chain(*own)).copied();
     assert_eq!(published(&schema, "/$defs/node"), known(&acts.collect::<Vec<_>>()));
-    for (act, _) in keys::ACTS {
+    for (act, _) in keys::KIND_KEYS {
         let is_way = |way: &serde_json::Value| way["required"][0] == **act;
         assert!(schema["$defs"]["node"]["oneOf"].as_array().unwrap().iter().any(is_way), "{act}");
     }

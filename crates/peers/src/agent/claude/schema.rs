@@ -29,12 +29,12 @@ pub(super) fn argument(schema: &Value) -> Option<String> {
     asked.retain(|keyword, _| !CHOICES.contains(&keyword.as_str()));
     asked.insert("type".to_owned(), "object".into());
     if passing.has_lost {
-        asked.insert("description".to_owned(), told(keywords, schema).into());
+        asked.insert("description".to_owned(), describe(keywords, schema).into());
     }
     Some(Value::Object(asked).to_string()).filter(|text| text.len() <= LONGEST)
 }
 
-fn told(keywords: &Map<String, Value>, schema: &Value) -> String {
+fn describe(keywords: &Map<String, Value>, schema: &Value) -> String {
     let before = keywords.get("description").and_then(Value::as_str).map(|text| format!("{text}\n\n"));
     format!("{}It must fit this JSON Schema: {schema}", before.unwrap_or_default())
 }

@@ -6,7 +6,7 @@ use windlass_core::event::{
 };
 use windlass_core::id::{EffectId, NodeId, RunId, Verb};
 use windlass_core::looping::LoopMode;
-use windlass_core::looping::verdict::{CheckResult, Inspection, TrackerSight};
+use windlass_core::looping::verdict::{CheckResult, Inspection, TrackerInspection};
 use windlass_core::run::{Activity, SubRunState};
 use windlass_core::spec::Spec;
 
@@ -139,8 +139,8 @@ impl Executor<'_> {
         let rules = self.state(run).work(&id.node).and_then(|work| work.node.rules());
         let is_done = id.iteration >= line.done_on;
         let tracker = match rules.is_some_and(|rules| rules.tracker_path.is_some()) {
-            true => TrackerSight::Read { complete: is_done, blocked: None },
-            false => TrackerSight::None,
+            true => TrackerInspection::Read { complete: is_done, blocked: None },
+            false => TrackerInspection::None,
         };
         let promised = rules.is_some_and(|rules| rules.mode == LoopMode::Plugin) && is_done;
         Inspection { tracker, promised, signalled: false, fingerprint: id.iteration.to_string() }
@@ -196,7 +196,7 @@ impl Executor<'_> {
         let living = child.filter(|child| self.runs.get(child).is_some_and(|owned| !owned.state.is_done()));
         if let Some(child) = living {
             let child = self.owned(&child);
-            child.quick.push_back(Event::OuterEnded { inbox: None, why: "its node is over".to_owned() });
+            child.quick.push_back(Event::ParentEnded { inbox: None, why: "its node is over".to_owned() });
             child.put_away_by = Some(id.clone());
             return vec![];
         }

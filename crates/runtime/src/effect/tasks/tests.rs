@@ -321,14 +321,14 @@ fn what_another_run_wrote_meanwhile_stands_and_nothing_is_brought_back() {
     for (word, written) in [("passing", TaskStatus::Passing), ("pending", TaskStatus::Pending)] {
         let dir = project(&BEGUN.replace("in_progress", word));
         let before = text(&dir);
-        let ended = |ok| TaskEnd { file: StatusClaim::Stands, ..end("1", ok, claims) };
-        assert_eq!(withheld(dir.path(), &ended(true)), Some(OVERTAKEN.to_owned()));
+        let ended = |ok| TaskEnd { file: StatusClaim::Unchanged, ..end("1", ok, claims) };
+        assert_eq!(withheld(dir.path(), &ended(true)), Some(SUPERSEDED.to_owned()));
         let (status, why, error) = write_end(dir.path(), ended(false), NOW);
-        assert_eq!((status, why.as_deref(), error), (written, Some(OVERTAKEN), None));
+        assert_eq!((status, why.as_deref(), error), (written, Some(SUPERSEDED), None));
         assert_eq!(text(&dir), before);
     }
     let dir = project(BEGUN);
-    let ended = TaskEnd { file: StatusClaim::Stands, ..end("1", true, claims) };
+    let ended = TaskEnd { file: StatusClaim::Unchanged, ..end("1", true, claims) };
     assert_eq!(write_end(dir.path(), ended, NOW).0, TaskStatus::Passing, "nobody settled it");
 }
 

@@ -278,7 +278,7 @@ fn turns_that_say_nothing_are_open() {
 fn the_built_in_settings_name_the_drivers_there_are() {
     let text = windlass_forms::settings::DEFAULT_SETTINGS;
     let about = text.split("driver = ").next().unwrap();
-    let words = about.rsplit("Values: ").next().unwrap().split('`');
+    let words = about.rsplit("Values:").next().unwrap().split('`');
     let mut named: Vec<&str> = words.skip(1).step_by(2).collect();
     let agents = windlass_peers::agent::Agents::default();
     let mut there: Vec<&str> = agents.iter().map(|driver| driver.name()).collect();

@@ -194,7 +194,7 @@ impl Human {
                 self.below.insert(effect.clone(), end.spent.usage);
                 Vec::new()
             }
-            Event::Told { name, .. } => self.told(name, record),
+            Event::EventReceived { name, .. } => self.lines(name, record),
             Event::CancelAsked { .. } if self.is_child => Vec::new(),
             Event::CancelAsked { .. } => {
                 vec!["cancelling: stopping the agent and cleaning up".to_owned()]
@@ -212,9 +212,9 @@ impl Human {
             | Event::WorktreeMade { .. }
             | Event::WaitOver { .. }
             | Event::RunTimedOut
-            | Event::OuterEnded { .. }
+            | Event::ParentEnded { .. }
             | Event::PauseAsked { .. }
-            | Event::GoOnAsked { .. }
+            | Event::UnpauseAsked { .. }
             | Event::PersonAnswered { .. }
             | Event::CleanedUp { .. }
             | Event::EffectBroken { .. } => Vec::new(),

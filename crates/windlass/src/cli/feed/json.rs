@@ -56,7 +56,7 @@ impl JsonFeed {
         };
         let mut all: Vec<(&str, Value)> = first.into_iter().collect();
         for news in &record.news {
-            let (kind, mut data) = told(news);
+            let (kind, mut data) = news_line(news);
             if self.is_many {
                 self::nodes::name(&mut data, news, record);
             }
@@ -153,7 +153,7 @@ fn child(planned: &Planned) -> Option<(&'static str, Value)> {
 }
 
 /// Returns the type and the data of one piece of news.
-fn told(news: &News) -> (&'static str, Value) {
+fn news_line(news: &News) -> (&'static str, Value) {
     match news {
         News::SessionStarted { session, iteration, attempt, resumed, .. } => (
             "session.started",

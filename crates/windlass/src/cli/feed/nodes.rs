@@ -70,7 +70,9 @@ impl Nodes {
     pub(crate) fn see(&mut self, state: &RunState) {
         let mut actives = Vec::new();
         state.root.actives(&mut actives);
-        for active in actives.iter().filter(|active| !matches!(active.activity, Activity::Pausing { .. })) {
+        for active in
+            actives.iter().filter(|active| !matches!(active.activity, Activity::WaitingToRetry { .. }))
+        {
             self.began(&active.instance);
         }
     }

@@ -257,7 +257,7 @@ fn work(id: &EffectId) -> String {
         Verb::Land => "the landing",
         Verb::Timeout => "the time limit",
         Verb::Retry => "the wait for another try",
-        Verb::Hold => "the pause",
+        Verb::Defer => "the pause",
         Verb::Answer => "the answer to a hook",
         Verb::Wait => "the wait",
         Verb::Mark => "the change of the tracker",

@@ -51,7 +51,7 @@ pub(super) fn lines(plan: &Plan) -> Vec<String> {
     }
     lines.extend(around(spec));
     match only {
-        Some(session_settings) => lines.extend(told(spec, session_settings)),
+        Some(session_settings) => lines.extend(prompt_lines(spec, session_settings)),
         None => {
             lines.push("nodes".to_owned());
             lines.extend(nodes(spec, &spec.body, 1));
@@ -98,7 +98,7 @@ fn around(spec: &Spec) -> Vec<String> {
 }
 
 /// Describes the arguments, permissions and prompt of the only session.
-fn told(spec: &Spec, session_settings: &SessionSettings) -> Vec<String> {
+fn prompt_lines(spec: &Spec, session_settings: &SessionSettings) -> Vec<String> {
     let mut lines = Vec::new();
     if !session_settings.driver.args.is_empty() {
         lines.push(format!("arguments   {}", plain_line(&session_settings.driver.args.join(" "))));
@@ -175,7 +175,7 @@ fn walk(plan: &Plan) -> Vec<String> {
     let Rehearsal { acts, outcome, turns } = rehearse(&plan.spec);
     let mut lines = vec!["with stubs".to_owned()];
     let befores = std::iter::once(None).chain(acts.iter().map(Some));
-    lines.extend(acts.iter().zip(befores).map(|(this, before)| act(this, before)));
+    lines.extend(acts.iter().zip(befores).map(|(this, before)| describe_effect(this, before)));
     let turns = words::count(turns.into(), "turn");
     let ends = match outcome.status {
         FinalStatus::Completed => outcome.status.word().to_owned(),
@@ -186,7 +186,7 @@ fn walk(plan: &Plan) -> Vec<String> {
 }
 
 /// Formats one step. It names the node if the line above is about another node.
-fn act(act: &RehearsedEffect, before: Option<&RehearsedEffect>) -> String {
+fn describe_effect(act: &RehearsedEffect, before: Option<&RehearsedEffect>) -> String {
     let (node, text) = (plain_line(act.node.as_str()), plain_short(&act.text, TEXT));
     let (deeper, line) = match act.what {
         "begins" => (0, format!("{node} ({text})")),

@@ -35,12 +35,12 @@ struct ExplainedNode<'a> {
 /// Explains a node, or one of its starts such as `fix@2`.
 pub(super) fn lines(
     screen: Terminal,
-    story: &RunDetails,
+    details: &RunDetails,
     records: &[Record],
     node: &str,
     json: bool,
 ) -> Result<Vec<String>, Report> {
-    let state = &story.view.state;
+    let state = &details.view.state;
     let id = NodeId::new(node);
     let plain = NodeId::new(named(&id));
     let is_one_time = id != plain;
@@ -54,11 +54,11 @@ pub(super) fn lines(
         true => turn.effect.node == id,
         false => named(&turn.effect.node) == plain.as_str(),
     };
-    let turns = story.turns.iter().filter(is_its).collect();
+    let turns = details.turns.iter().filter(is_its).collect();
     let told = ExplainedNode { explained: &explained, began, is_one_time, turns };
     Ok(match json {
-        true => vec![object(story, &explained, &told.turns)],
-        false => described(screen, story, &told),
+        true => vec![object(details, &explained, &told.turns)],
+        false => described(screen, details, &told),
     })
 }
 
@@ -85,7 +85,7 @@ fn unknown(state: &RunState, node: &str) -> Report {
     Report::usage(format!("run {} has no node `{node}`", state.run)).hint(hint)
 }
 
-fn object(story: &RunDetails, explained: &Explanation, turns: &[&ShownTurn]) -> String {
+fn object(details: &RunDetails, explained: &Explanation, turns: &[&ShownTurn]) -> String {
     let around = |around: &EnclosingBlock| {
         let mut data = json!(around.block);
         if let Value::Object(map) = &mut data {
@@ -109,22 +109,22 @@ fn object(story: &RunDetails, explained: &Explanation, turns: &[&ShownTurn]) -> 
         "outcome": seen.and_then(|seen| seen.outcome.as_ref()),
         "took_ms": seen.map(|seen| seen.took_ms),
         "spent": seen.map(|seen| &seen.spent),
-        "sessions": turns.iter().map(|turn| facts::session(&story.view, turn, true)).collect::<Vec<_>>(),
+        "sessions": turns.iter().map(|turn| facts::session(&details.view, turn, true)).collect::<Vec<_>>(),
     });
-    envelope("node", words::now(), Some(&story.view.run), data)
+    envelope("node", words::now(), Some(&details.view.run), data)
 }
 
-fn described(screen: Terminal, story: &RunDetails, told: &ExplainedNode<'_>) -> Vec<String> {
-    let explained = told.explained;
+fn described(screen: Terminal, details: &RunDetails, node: &ExplainedNode<'_>) -> Vec<String> {
+    let explained = node.explained;
     let word = nodes::painted(screen, explained.far, explained.far.word());
-    let time = explained.seen.as_ref().filter(|_| told.is_one_time).map(|seen| &seen.instance);
+    let time = explained.seen.as_ref().filter(|_| node.is_one_time).map(|seen| &seen.instance);
     let name = plain_line(time.unwrap_or(&explained.node).as_str());
     let mut lines = vec![format!("node {name} ({}): {word}", explained.kind)];
-    lines.push(format!("  {}", why(&story.view.state, told)));
-    lines.extend(explained.around.iter().map(|around| format!("  {}", around_it(around, told.is_one_time))));
+    lines.push(format!("  {}", why(&details.view.state, node)));
+    lines.extend(explained.around.iter().map(|around| format!("  {}", around_it(around, node.is_one_time))));
     lines
         .extend(explained.seen.as_ref().and_then(|seen| ended(screen, seen)).map(|line| format!("  {line}")));
-    lines.extend(facts::sessions("  sessions", &story.view, &told.turns, true));
+    lines.extend(facts::sessions("  sessions", &details.view, &node.turns, true));
     lines
 }
 

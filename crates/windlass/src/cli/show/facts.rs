@@ -18,12 +18,12 @@ use super::{RunDetails, ShownTurn, nodes};
 const LINE: usize = 400;
 
 /// Returns the run as JSON.
-pub(super) fn object(story: &RunDetails) -> String {
-    let RunDetails { view, turns, children } = story;
+pub(super) fn object(details: &RunDetails) -> String {
+    let RunDetails { view, turns, children } = details;
     let (state, spec) = (&view.state, &view.state.spec);
     let (session_settings, rules) = (spec.first_session(), rules(state));
     let usage = &state.spent.usage;
-    let is_many = story.is_many();
+    let is_many = details.is_many();
     let mut data = json!({
         "status": view.status.word(),
         "resumable": view.status.is_crashed(),
@@ -84,8 +84,8 @@ fn tracker(state: &RunState) -> Option<String> {
 }
 
 /// All of it, for people.
-pub(super) fn lines(screen: Terminal, handle: &Handle, story: &RunDetails) -> Vec<String> {
-    let view = &story.view;
+pub(super) fn lines(screen: Terminal, handle: &Handle, details: &RunDetails) -> Vec<String> {
+    let view = &details.view;
     let (state, spec) = (&view.state, &view.state.spec);
     let mut lines = vec![screen.paint(TextTone::Strong, &format!("run {}", view.run))];
     let mut fact = |name: &str, text: &str| lines.push(format!("  {name:11} {text}"));
@@ -116,12 +116,12 @@ pub(super) fn lines(screen: Terminal, handle: &Handle, story: &RunDetails) -> Ve
     let usage = &state.spent.usage;
     fact("spent", &format!("{}{}{}", words::tokens(usage), screen.dot(), words::cost(usage.cost_usd)));
     fact("kept in", &plain_line(&view.dir.display().to_string()));
-    if story.is_many() {
+    if details.is_many() {
         lines.push("  nodes".to_owned());
         lines.extend(nodes::table(screen, state, words::now()));
     }
-    lines.extend(children(story));
-    lines.extend(sessions("  sessions", view, &story.turns.iter().collect::<Vec<_>>(), story.is_many()));
+    lines.extend(children(details));
+    lines.extend(sessions("  sessions", view, &details.turns.iter().collect::<Vec<_>>(), details.is_many()));
     lines.extend(changes(handle, view));
     lines.extend(last_words(state));
     lines.extend(what_now(screen, handle, view));
@@ -158,8 +158,8 @@ fn status(view: &RunView) -> String {
     if state.bookkeeping.paused { format!("{text}; paused: no new nodes start") } else { text }
 }
 
-fn children(story: &RunDetails) -> Vec<String> {
-    if story.children.is_empty() {
+fn children(details: &RunDetails) -> Vec<String> {
+    if details.children.is_empty() {
         return Vec::new();
     }
     let line = |child: &super::ChildRun| {
@@ -167,7 +167,7 @@ fn children(story: &RunDetails) -> Vec<String> {
         format!("    {}: {workflow}, started by {node}", child.run)
     };
     let mut lines = vec!["  runs it started".to_owned()];
-    lines.extend(story.children.iter().map(line));
+    lines.extend(details.children.iter().map(line));
     lines
 }
 

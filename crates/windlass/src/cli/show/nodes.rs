@@ -49,7 +49,7 @@ fn row<'a>(state: &RunState, now: Moment, step: &'a Node, depth: usize) -> NodeR
     under_way.iter().for_each(|active| spent.add(&active.spent.since(&active.earlier)));
     let held: u32 = under_way.iter().map(|active| held_turns(state, active)).sum();
     spent.turns = spent.turns.saturating_sub(held);
-    let has_begun = |active: &&&&ActiveNode| !matches!(active.activity, Activity::Held { .. });
+    let has_begun = |active: &&&&ActiveNode| !matches!(active.activity, Activity::Deferred { .. });
     let so_far: u64 = under_way.iter().filter(has_begun).map(|active| now.since(active.began)).sum();
     let times = seen.map_or(0, |seen| seen.times);
     let took_ms = seen.filter(|_| times > 0).map(|seen| seen.took_ms.saturating_add(so_far));

@@ -335,7 +335,7 @@ impl Laws {
             .filter(|planned| planned.effect.begins_work())
             .map(|planned| &planned.id)
             .collect();
-        let is_paused = before.paused && !matches!(event, Event::GoOnAsked { .. });
+        let is_paused = before.paused && !matches!(event, Event::UnpauseAsked { .. });
         let may = !is_paused && !before.is_ending && !before.is_done;
         assert!(may || begins.is_empty(), "{begins:?} may not begin; {}", self.told());
         // A new owner tells again what was waited for before.

@@ -40,7 +40,7 @@ proptest! {
     #[test]
     fn a_run_keeps_the_laws_and_can_always_be_cancelled(case in any_case()) {
         // Who lets a run go on after that begins nothing.
-        through(case, &[Event::CancelAsked { inbox: None }, Event::GoOnAsked { inbox: None }]);
+        through(case, &[Event::CancelAsked { inbox: None }, Event::UnpauseAsked { inbox: None }]);
     }
 }
 

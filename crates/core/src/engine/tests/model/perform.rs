@@ -10,7 +10,7 @@ use crate::engine::allowance::Allowance;
 use crate::event::{LandingEnd, PrepareEnd, RunEnd, SessionEnd, SessionVerdict, ShellEnd, WorktreeEnd};
 use crate::id::{EffectId, RunId};
 use crate::looping::LoopMode;
-use crate::looping::verdict::{Inspection, TrackerSight};
+use crate::looping::verdict::{Inspection, TrackerInspection};
 use crate::run::{EndReason, FinalStatus, Outcome, SessionPhase, Spent};
 use crate::spec::Spec;
 use crate::tasks::{Attempts, Claim, Deadlock, TaskId, TaskStatus};
@@ -92,7 +92,7 @@ impl World {
     }
 
     fn sight(&mut self) -> Inspection {
-        let read = |complete, blocked: Option<&str>| TrackerSight::Read {
+        let read = |complete, blocked: Option<&str>| TrackerInspection::Read {
             complete,
             blocked: blocked.map(str::to_owned),
         };
@@ -100,7 +100,7 @@ impl World {
             0..=6 => read(true, None),
             7..=13 => read(false, None),
             14 => read(false, Some("no key")),
-            _ => TrackerSight::Missing,
+            _ => TrackerInspection::Missing,
         };
         let fingerprint = self.roll(3).to_string();
         Inspection { tracker, promised: false, signalled: false, fingerprint }

@@ -103,14 +103,14 @@ impl World {
             17 => self.some_hook(),
             18 => self.some_answer(),
             19 => self.something_late(),
-            20 => drop(self.tell(Event::Told {
+            20 => drop(self.tell(Event::EventReceived {
                 inbox: InboxId::new("i"),
                 name: "e".into(),
                 text: "told".into(),
             })),
             21 => drop(self.tell(Event::OwnerChanged)),
             22 => self.crash(),
-            23 if self.state.bookkeeping.paused => drop(self.tell(Event::GoOnAsked { inbox: None })),
+            23 if self.state.bookkeeping.paused => drop(self.tell(Event::UnpauseAsked { inbox: None })),
             23 => drop(self.tell(Event::PauseAsked { inbox: None })),
             _ => match self.seldom(8) {
                 6 => drop(self.tell(Event::CancelAsked { inbox: None })),
@@ -161,11 +161,11 @@ impl World {
             if self.seldom(4) == 3 {
                 self.tell(Event::CancelAsked { inbox: None });
             }
-            self.tell(Event::GoOnAsked { inbox: None });
+            self.tell(Event::UnpauseAsked { inbox: None });
         } else if let Some(ask) = self.state.bookkeeping.asks.first().cloned() {
             self.answer(&ask);
         } else if let Some(name) = listened {
-            self.tell(Event::Told { inbox: InboxId::new("i"), name, text: "told".into() });
+            self.tell(Event::EventReceived { inbox: InboxId::new("i"), name, text: "told".into() });
         } else if self.has_dice() {
             let _ = self.roll(2);
         } else {
@@ -218,10 +218,10 @@ impl World {
         late.extend([
             Event::CancelAsked { inbox: None },
             Event::PauseAsked { inbox: None },
-            Event::GoOnAsked { inbox: None },
+            Event::UnpauseAsked { inbox: None },
             Event::RunTimedOut,
             Event::OwnerChanged,
-            Event::Told { inbox: InboxId::new("i"), name: "e".into(), text: String::new() },
+            Event::EventReceived { inbox: InboxId::new("i"), name: "e".into(), text: String::new() },
         ]);
         for event in late {
             apply(&mut self.state, self.at, &event);

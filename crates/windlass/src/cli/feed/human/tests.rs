@@ -354,7 +354,8 @@ fn where_several_nodes_are_under_way_it_is_said_which_goes_on() {
         step(id, NodeKind::Wait(until))
     };
     let mut human = of(vec![wait("w"), wait("v")]);
-    let sent = || Event::Told { inbox: InboxId::new("i"), name: "z".to_owned(), text: String::new() };
+    let sent =
+        || Event::EventReceived { inbox: InboxId::new("i"), name: "z".to_owned(), text: String::new() };
     told(&mut human, begins("v", "wait"));
     told(&mut human, begins("w", "wait"));
     let lines = happened(&mut human, sent(), vec![News::WaitOver, ends("w")]);

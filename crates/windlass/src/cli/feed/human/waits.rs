@@ -99,7 +99,7 @@ impl Human {
     }
 
     /// Says which event arrived, and for which node.
-    pub(super) fn told(&self, name: &str, record: &Record) -> Vec<String> {
+    pub(super) fn lines(&self, name: &str, record: &Record) -> Vec<String> {
         let node = finished(record.news.iter());
         let to = self.one_of_several(node).map(|node| format!(" ({node})")).unwrap_or_default();
         vec![format!("  received event {}{to}", plain_short(name, 80))]
@@ -146,7 +146,7 @@ pub(super) fn about<'a>(news: &'a News, record: &'a Record) -> Option<&'a NodeId
     begun.last().or(match &record.event {
         Event::SessionEnded { effect, .. } | Event::WaitOver { effect } => Some(&effect.node),
         // The event or answer ends its node, or answers the hook of an agent.
-        Event::PersonAnswered { .. } | Event::Told { .. } => {
+        Event::PersonAnswered { .. } | Event::EventReceived { .. } => {
             let after = record.news.iter().skip_while(|other| !std::ptr::eq(*other, news));
             finished(after).or_else(|| answered(record))
         }
