@@ -1,4 +1,4 @@
-//! The keys there are: how each takes a value and how it is shown.
+//! The known keys: how Windlass reads and shows the value of each.
 
 use windlass_core::entity::Provider;
 use windlass_core::registry::tools::{self, Named};
@@ -15,11 +15,11 @@ use crate::words::{did_you_mean, is_label, quoted};
 pub(super) struct SettingKey {
     pub(super) name: &'static str,
     take: fn(&mut Settings, &SettingValue, &SettingSource) -> Result<(), SettingError>,
-    /// As TOML; nothing while it is not set.
+    /// Returns the value as TOML, or `None` if it is unset.
     show: fn(&Settings) -> Option<String>,
 }
 
-/// The tables there are beside the keys.
+/// The known tables.
 pub(super) const TABLES: &[&str] = &["checks", "permissions", "agents", "entities"];
 
 macro_rules! key {
@@ -35,7 +35,7 @@ macro_rules! key {
     };
 }
 
-/// The keys, in the order they are shown.
+/// The top-level keys, in the order in which `windlass config show` prints them.
 pub(super) const KEYS: &[SettingKey] = &[
     key!(driver, |given: &SettingValue| given.word(&DRIVERS).map(str::to_owned), shown_text),
     key!(model, |given: &SettingValue| given.text().map(Some), |model: &Option<String>| {
@@ -73,12 +73,13 @@ pub(super) const KEYS: &[SettingKey] = &[
     )),
 ];
 
-/// What became of a value.
+/// The result of applying a value.
 pub(super) enum TakenValue {
     Yes,
-    /// No such key; perhaps another was meant.
+    /// An unknown key that Windlass can ignore, with a hint.
     Unknown(Option<String>),
-    /// No such key, where one that is lost would let an agent do more than it was meant to.
+    /// An unknown key, with a hint, that may be a misspelt limit. Ignoring it could let an agent do
+    /// more than the user meant to allow.
     Refused(Option<String>),
     Wrong(SettingError),
 }
@@ -89,7 +90,7 @@ impl From<Result<(), SettingError>> for TakenValue {
     }
 }
 
-/// Puts a value where its key says.
+/// Stores a value under its key.
 pub(super) fn take(
     settings: &mut Settings,
     path: &[&str],
@@ -111,7 +112,7 @@ pub(super) fn take(
     }
 }
 
-/// A key that is almost one of those that limit an agent is no key to pass over.
+/// Refuses an unknown key that is close to one in [`LIMITING`]; any other is only ignored.
 fn unknown(name: &str) -> TakenValue {
     let hint = did_you_mean(name, known_names());
     match did_you_mean(name, LIMITING) {
@@ -127,7 +128,7 @@ pub(super) fn known_names() -> impl Iterator<Item = &'static str> {
     KEYS.iter().map(|key| key.name).chain(TABLES.iter().copied())
 }
 
-/// Every key that has a value, with that value as TOML.
+/// Returns every key that has a value, with that value as TOML.
 pub(super) fn show(settings: &Settings) -> Vec<(String, String)> {
     let mut shown: Vec<(String, String)> =
         KEYS.iter().filter_map(|key| Some((key.name.to_owned(), (key.show)(settings)?))).collect();
@@ -171,7 +172,8 @@ fn take_plugins(
 
 fn take_check(settings: &mut Settings, name: &str, given: &SettingValue) -> Result<(), SettingError> {
     if !is_label(name) {
-        return Err(SettingError::new("has a name that cannot be shown on a line", None));
+        let message = "has a name that is blank, has control characters or is longer than 60 characters";
+        return Err(SettingError::new(message, None));
     }
     let command = given.text()?;
     match settings.checks.iter_mut().find(|check| check.name == name) {
@@ -204,7 +206,7 @@ fn take_rules(settings: &mut Settings, list: &str, given: &SettingValue) -> Take
     TakenValue::Yes
 }
 
-/// What is wrong with a rule that could never match a call, and so would not hold.
+/// Refuses a rule that could never match a tool call, because it would limit nothing.
 fn rule_fault(list: &str, rule: &str) -> Result<(), SettingError> {
     let shown = quoted(rule);
     if rule.trim() != rule || rule.contains(char::is_control) || tools::pattern(rule).is_err() {
@@ -214,17 +216,17 @@ fn rule_fault(list: &str, rule: &str) -> Result<(), SettingError> {
     let name = rule.split('(').next().unwrap_or(rule);
     if list != "allow" && tools::is_always_allowed(name) {
         return Err(SettingError::new(
-            format!("has a rule that never holds: {shown} is always allowed"),
+            format!("has a rule that never applies: {shown} is always allowed"),
             None,
         ));
     }
     if let Some((what, hint)) = tools::name_error(name, tools::pattern(rule).ok().flatten()) {
         return Err(SettingError::new(
-            format!("has a rule that never holds: {shown}, because {what}"),
+            format!("has a rule that never applies: {shown}, because {what}"),
             Some(hint),
         ));
     }
-    // A tool of a server is named as Claude Code names it, or with a wildcard.
+    // Rules name the tools of MCP servers as Claude Code does, or with a wildcard.
     match tools::named(name, Provider::Claude) {
         Named::Unknown => {
             let hint = did_you_mean(name, tools::words());
@@ -258,7 +260,7 @@ fn take_agent(settings: &mut Settings, driver: &str, field: &str, given: &Settin
     if DRIVERS.meaning(driver).is_none() {
         let (message, hint) = DRIVERS.unknown(driver);
         return TakenValue::Wrong(SettingError::new(
-            format!("names no driver: it {message}"),
+            format!("names an unknown driver: it {message}"),
             hint.as_deref(),
         ));
     }

@@ -1,62 +1,55 @@
-//! Where settings come from.
+//! The layers that settings come from.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// One layer, as the caller found it.
+/// A layer of settings, as the caller read it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Layer {
     /// The user's file.
     User {
-        /// Its path, for messages and for relative paths in it.
+        /// The path, for messages and as the base of relative paths.
         file: String,
-        /// What it holds; empty when it does not exist (its path is still worth naming).
+        /// The contents; empty if the file does not exist. Hints name the path even then.
         text: String,
     },
-    /// The project's file, which may be a stranger's.
+    /// The project's file, which may come from a stranger.
     Project {
-        /// Its path.
         file: String,
-        /// What it holds.
         text: String,
     },
-    /// Variables, whole names (`WINDLASS_DRIVER`) with their values; others are passed over.
+    /// Variables as full names (`WINDLASS_DRIVER`) with values. Unrelated variables are ignored.
     Environment(Vec<(String, String)>),
-    /// Keys (`driver`, `permissions.deny`) with their values, as flags gave them; a list may
-    /// be given by repeating its key.
+    /// Keys (`driver`, `permissions.deny`) with the values of their flags. A repeated key adds to a
+    /// list.
     Flags(Vec<(String, String)>),
 }
 
-/// Which layer, from lowest to highest.
+/// A kind of layer. The order of the variants is the precedence, lowest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LayerKind {
     /// `default.toml`, shipped in the binary.
     Builtin,
-    /// The user's file.
     User,
-    /// The project's file.
     Project,
-    /// `WINDLASS_*`.
+    /// Variables that start with `WINDLASS_`.
     Environment,
-    /// The command line.
     Flag,
 }
 
-/// Where one value came from.
+/// The origin of a value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SettingSource {
-    /// The layer.
     pub layer: LayerKind,
-    /// The file, the variable or the flag.
+    /// The file path, variable or flag.
     pub name: String,
-    /// The line in the file, from 1.
+    /// The line in the file, counted from 1.
     pub line: Option<usize>,
 }
 
 impl Layer {
-    /// Which layer it is.
     pub fn kind(&self) -> LayerKind {
         match self {
             Layer::User { .. } => LayerKind::User,
@@ -67,7 +60,7 @@ impl Layer {
     }
 }
 
-/// `built-in`, `~/config.toml:3`, `WINDLASS_DRIVER`, `--driver`.
+/// Writes `built-in`, `~/config.toml:3`, `WINDLASS_DRIVER` or `--driver`.
 impl fmt::Display for SettingSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.layer == LayerKind::Builtin {

@@ -1,13 +1,13 @@
 //! Settings in layers: built-in, user, project, environment, flags.
 //!
-//! [`resolve`] lays them over each other and keeps where each value came from, for
-//! `windlass config show`. Which files there are, and the environment, are the caller's to
-//! read. A project's file may be a stranger's: what would run a program of its choice or
-//! loosen safety is not taken from it (`[checks]` are, as a project's tests are its own).
+//! [`resolve`] merges the layers and records the source of each value for `windlass config show`.
+//! The caller finds and reads the files and the environment. A project's file may come from a
+//! stranger, so it cannot choose the programs that Windlass runs or widen what an agent may do. It
+//! may set `[checks]`, because running a project's tests means running its code anyway.
 //!
-//! Most keys are replaced by a higher layer. Lists (`plugins`, `[permissions]`) grow instead,
-//! so that no layer can drop a rule of a lower one, and tables are merged by name. The list of
-//! providers is one value.
+//! A higher layer replaces most values. `plugins` and the lists in `[permissions]` grow instead, so
+//! that no layer can drop a rule of a lower one. Tables merge by name. `entities.providers` is
+//! replaced as a whole.
 
 mod key;
 mod layer;

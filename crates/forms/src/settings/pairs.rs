@@ -1,4 +1,4 @@
-//! Variables and flags: names and text, turned into keys and values.
+//! Turns environment variables and flags into keys and values.
 
 use super::key::{KEYS, LIMITING, known_names};
 use super::setting_value::SettingValue;
@@ -6,19 +6,19 @@ use crate::words::did_you_mean;
 
 const PREFIX: &str = "WINDLASS_";
 
-/// Variables of ours that are no settings: what a run tells its children, and tests.
+/// Names after `WINDLASS_` that are not settings: variables for child processes and for tests.
 const NOT_SETTINGS: &[&str] =
     &["run", "session", "socket", "iteration", "attempt", "hook", "sim", "crash", "sweep", "test", "bin"];
 
-/// What a variable is to the settings.
+/// The meaning of an environment variable.
 pub(super) enum Variable {
-    /// It sets this key.
+    /// A setting: the path of its key, and its value.
     Key(Vec<String>, SettingValue),
-    /// It is none of the settings' business.
+    /// A variable that has nothing to do with settings.
     Foreign,
-    /// It starts like one of ours and is not; perhaps another was meant.
+    /// An unknown name that starts with `WINDLASS_`, with a hint.
     Unknown(Option<String>),
-    /// The same, where the one that was meant limits what an agent may do.
+    /// An unknown name, with a hint, that is close to a key that limits an agent.
     Refused(Option<String>),
 }
 
@@ -26,7 +26,7 @@ pub(super) enum Variable {
 /// `WINDLASS_PERMISSIONS_DENY`, `WINDLASS_ENTITIES_PROVIDERS`, `WINDLASS_AGENTS_CLAUDE_PROGRAM`.
 pub(super) fn variable(name: &str, value: &str) -> Variable {
     let Some(key) = name.strip_prefix(PREFIX).map(str::to_lowercase) else { return Variable::Foreign };
-    // An empty variable is one that is not set.
+    // An empty variable counts as unset.
     if value.is_empty()
         || NOT_SETTINGS.iter().any(|known| key == *known || key.starts_with(&format!("{known}_")))
     {
@@ -72,7 +72,7 @@ fn items(value: &str, between: char) -> SettingValue {
     SettingValue::TypedList(items.map(str::to_owned).collect())
 }
 
-/// The flag behind a key, as it is typed.
+/// Returns the flag that sets a key, as the user types it.
 pub(super) fn flag_name(path: &[&str]) -> String {
     match path {
         ["plugins"] => "--plugin".to_owned(),

@@ -1,7 +1,8 @@
-//! What a project's file may not set.
+//! Refuses the settings that a project's file may not set.
 //!
-//! It comes with a cloned repository, so it may make a run stricter but not looser, and may not
-//! choose the programs that are run. `[checks]` are the exception, as every project's tests are.
+//! The file comes with a cloned repository. It may make a run stricter but not looser, and it may not
+//! choose the programs that Windlass runs. `[checks]` is the exception: running a project's tests means
+//! running its code.
 
 use windlass_core::hook::permission::Isolation;
 use windlass_core::spec::OnPermission;
@@ -10,12 +11,12 @@ use super::setting_value::SettingValue;
 use super::value::Settings;
 use super::words::{ISOLATIONS, ON_PERMISSION};
 
-/// Why a value is not taken from a project's file, over the settings so far.
+/// Returns the reason to ignore a value from a project's file, if any. `settings` holds the lower layers.
 pub(super) fn refusal(path: &[&str], given: &SettingValue, settings: &Settings) -> Option<&'static str> {
     match path {
-        ["agents", ..] => Some("it would choose the program that is run"),
+        ["agents", ..] => Some("it would choose the program that Windlass runs"),
         ["permissions", "allow"] => Some("it would loosen what an agent may do"),
-        ["entities", "user_path"] => Some("it would put its own prompts in the place of yours"),
+        ["entities", "user_path"] => Some("it would replace your prompts with its own"),
         ["on_permission"] => is_allow(given).then_some("it would loosen what an agent may do"),
         ["max_isolation"] => {
             raises(given, settings.max_isolation).then_some("it would raise what a workflow may ask for")

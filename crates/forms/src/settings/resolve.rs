@@ -1,4 +1,4 @@
-//! Lays the layers over each other.
+//! Merges the layers into the settings.
 
 use std::collections::BTreeMap;
 
@@ -16,34 +16,33 @@ use crate::diagnostic::{Diagnostic, Severity};
 use crate::diagnostics::Diagnostics;
 use crate::words::quoted;
 
-/// The built-in layer: a commented file.
+/// The built-in layer, as a commented TOML file.
 pub const DEFAULT_SETTINGS: &str = include_str!("default.toml");
 
-/// The settings, what was wrong with them, and where each came from.
+/// The settings, with the source of each and the problems found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resolved {
-    /// The values. What was wrong in a layer has the value of the layer below.
+    /// An invalid value leaves the value of the layer below in place.
     pub settings: Settings,
-    /// What was wrong, layer by layer.
+    /// The problems, layer by layer.
     pub diagnostics: Vec<Diagnostic>,
-    /// Which layer set a key (`driver`, `checks.test`, `agents.claude.program`); of a list, the
-    /// highest that added to it.
+    /// The source of each key (`driver`, `checks.test`, `agents.claude.program`). For a list, the
+    /// highest layer that added to it.
     pub sources: BTreeMap<String, SettingSource>,
 }
 
 /// One line of `windlass config show`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ShownSetting {
-    /// The key, with dots.
+    /// The dotted key.
     pub key: String,
     /// The value, as TOML.
     pub value: String,
-    /// Where it came from.
     pub source: SettingSource,
 }
 
 impl Resolved {
-    /// Every key that has a value.
+    /// Returns every key that has a value.
     pub fn show(&self) -> Vec<ShownSetting> {
         let with_source = |(key, value): (String, String)| {
             let source = self.sources.get(&key)?.clone();
@@ -52,18 +51,18 @@ impl Resolved {
         key::show(&self.settings).into_iter().filter_map(with_source).collect()
     }
 
-    /// Whether a key was set by a person for this very run: by a flag or a variable.
+    /// Decides whether a variable or a flag set a key, that is, a person for this run only.
     pub fn is_asked_for(&self, key: &str) -> bool {
         self.sources.get(key).is_some_and(|source| source.layer >= LayerKind::Environment)
     }
 
-    /// Whether nobody said anything about it.
+    /// Decides whether a key still has its built-in value.
     pub fn is_builtin(&self, key: &str) -> bool {
         self.sources.get(key).is_none_or(|source| source.layer == LayerKind::Builtin)
     }
 }
 
-/// Resolves the settings: the built-in layer, then those given, in the order of their kinds.
+/// Merges the built-in layer and the given layers, in the order of their kinds.
 pub fn resolve(mut layers: Vec<Layer>) -> Resolved {
     layers.sort_by_key(Layer::kind);
     let user_file = layers.iter().find_map(|layer| match layer {
@@ -89,7 +88,7 @@ pub fn resolve(mut layers: Vec<Layer>) -> Resolved {
 
 struct Resolving {
     resolved: Resolved,
-    /// Where a person may set what a project may not.
+    /// The file that hints name for a setting that a project's file may not set.
     user_file: String,
 }
 
@@ -100,7 +99,7 @@ impl Resolving {
         let entries = table::read(text, &mut findings);
         let (mut line, mut counted) = (1, 0);
         for entry in entries {
-            // Entries come in the order of the text, so that each byte is looked at once.
+            // Entries come in the order of the text, so this reads each byte once.
             line += text.get(counted..entry.key_at).unwrap_or_default().matches('\n').count();
             counted = counted.max(entry.key_at);
             let source = SettingSource { layer, name: file.to_owned(), line: Some(line) };
@@ -117,11 +116,11 @@ impl Resolving {
                     self.take_pair(LayerKind::Environment, name, path, given, &mut findings)
                 }
                 Variable::Unknown(hint) => {
-                    findings.warn(0, "this variable is no setting and is ignored", hint)
+                    findings.warn(0, "this variable is not a setting and is ignored", hint)
                 }
                 Variable::Refused(hint) => findings.error(
                     0,
-                    "this variable is no setting: a limit that it sets would not hold",
+                    "this variable is not a setting: ignoring it could drop a limit",
                     hint,
                 ),
                 Variable::Foreign => {}
@@ -160,7 +159,7 @@ impl Resolving {
         if source.layer == LayerKind::Project
             && let Some(why) = refusal(&path, &entry.given, settings)
         {
-            let message = format!("{} is not taken from a project's file: {why}", quoted(&key));
+            let message = format!("{} is ignored in a project's file: {why}", quoted(&key));
             let hint = format!("set it in {} if you want it", self.user_file);
             return findings.warn(entry.key_at, &message, Some(hint));
         }
@@ -169,7 +168,7 @@ impl Resolving {
                 self.resolved.sources.insert(key, source.clone());
             }
             TakenValue::Refused(hint) => {
-                let message = format!("unknown key {}: a limit that it sets would not hold", quoted(&key));
+                let message = format!("unknown key {}: ignoring it could drop a limit", quoted(&key));
                 findings.error(entry.key_at, &message, hint);
             }
             TakenValue::Unknown(hint) => {
@@ -182,8 +181,8 @@ impl Resolving {
         }
     }
 
-    /// Nobody gets more than `max_isolation`. Who asked for more in person is told that it is
-    /// an error; a project's file, or the built-in value, just gets less.
+    /// Lowers `isolation` to `max_isolation`. A higher value is an error if the user set it, a warning
+    /// in a project's file, and silent for the built-in value.
     fn limit_isolation(&mut self) {
         let Resolved { settings, diagnostics, sources } = &mut self.resolved;
         if settings.isolation <= settings.max_isolation {
@@ -206,7 +205,7 @@ impl Resolving {
     }
 }
 
-/// `checks.my.test` is the check `my.test`: only tables have a level below.
+/// Splits the key of a flag. Only tables have levels, so `checks.my.test` is the check `my.test`.
 fn path_of_flag(key: &str) -> Vec<&str> {
     match key.split_once('.') {
         Some(("agents", rest)) => std::iter::once("agents").chain(rest.splitn(2, '.')).collect(),

@@ -1,29 +1,30 @@
-//! A value as a layer gave it, and what can be made of it.
+//! A value from a layer, and its conversion to the type of its key.
 //!
-//! A file gives typed values; a variable or a flag gives text, which is read as whatever its
-//! key wants.
+//! A file has typed values. A variable or a flag has only text, which the key's type interprets.
 
 use std::time::Duration;
 
 use crate::words::{WordTable, quoted};
 
-/// A value of a layer.
+/// A value from a layer.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum SettingValue {
-    /// From a variable or a flag.
+    /// Text from a variable or a flag.
     Typed(String),
-    /// From a variable, for a key that is a list: the items of it.
+    /// The items of a list from a variable.
     TypedList(Vec<String>),
     Text(String),
-    /// As digits, with a sign.
+    /// Digits, with the sign if negative.
     Integer(String),
     Boolean(bool),
+    /// The items, each with its position in the file.
     List(Vec<(usize, SettingValue)>),
-    /// What no key wants, by name.
+    /// A type that no key accepts, by its name in messages.
     Other(&'static str),
 }
 
-/// Why a value will not do: what follows the key in a message, and where if not at the value.
+/// An invalid value. `message` follows the key in the text; `at` is set if the error is not at the start
+/// of the value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SettingError {
     pub(super) message: String,
@@ -31,9 +32,9 @@ pub(super) struct SettingError {
     pub(super) at: Option<usize>,
 }
 
-/// No count is ever larger.
+/// The largest count that a setting accepts.
 const MOST: u32 = 1_000_000;
-/// No duration is ever longer: a year.
+/// The longest duration that a setting accepts: a year.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
 
 impl SettingError {
@@ -57,7 +58,7 @@ impl SettingValue {
         SettingError::new(format!("must be {wanted}, found {}", self.kind()), None)
     }
 
-    /// Text that says something and fits on one line.
+    /// Returns the text if it is not blank and has no NUL.
     pub(super) fn text(&self) -> Result<String, SettingError> {
         let (SettingValue::Typed(text) | SettingValue::Text(text)) = self else {
             return Err(self.error("a string"));
@@ -79,11 +80,11 @@ impl SettingValue {
         })
     }
 
-    /// A list of words, each once.
+    /// Returns the meanings of a list of words, without duplicates.
     pub(super) fn words<T: Copy + PartialEq>(&self, words: &WordTable<T>) -> Result<Vec<T>, SettingError> {
         let items: Vec<(Option<usize>, SettingValue)> = match self {
             SettingValue::List(items) => items.iter().map(|(at, item)| (Some(*at), item.clone())).collect(),
-            // A variable was split before; a flag is split here.
+            // `pairs` has already split a variable; a flag arrives whole.
             SettingValue::Typed(text) => {
                 text.split(',').map(|item| (None, SettingValue::Typed(item.trim().to_owned()))).collect()
             }
@@ -134,7 +135,7 @@ impl SettingValue {
         parse_duration(text).map_err(|error| SettingError::new(format!("must be a duration: {error}"), None))
     }
 
-    /// A duration in which something can happen.
+    /// Returns a duration longer than zero.
     pub(super) fn time(&self) -> Result<Duration, SettingError> {
         let duration = self.duration()?;
         if duration.is_zero() {
@@ -143,7 +144,7 @@ impl SettingValue {
         Ok(duration)
     }
 
-    /// Where an item of a list begins, in a file.
+    /// Returns the position of an item of a list, if the list comes from a file.
     pub(super) fn place_of(&self, number: usize) -> Option<usize> {
         match self {
             SettingValue::List(items) => items.get(number).map(|(at, _)| *at),
@@ -162,7 +163,7 @@ impl SettingValue {
                         let hint = Some("remove the entry");
                         Err(SettingError {
                             at: Some(*at),
-                            ..SettingError::new("has an entry without text", hint)
+                            ..SettingError::new("has an empty entry", hint)
                         })
                     }
                     item => item.text().map_err(|wrong| SettingError { at: Some(*at), ..wrong }),
@@ -177,16 +178,13 @@ impl SettingValue {
     }
 }
 
-/// Why a text is no duration.
+/// The reason that a text is not a valid duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DurationError {
-    /// Not numbers with units.
     #[error("{} is not a time such as `45s`, `90m` or `2h30m`", quoted(.0))]
     Unreadable(String),
-    /// Before now.
     #[error("{} is negative", quoted(.0))]
     Negative(String),
-    /// More than a year.
     #[error("{} is longer than a year", quoted(.0))]
     TooLong(String),
 }
@@ -194,7 +192,7 @@ pub enum DurationError {
 /// Reads a duration: `45s`, `90m`, `2h30m`, `1h 5m 30s`, `500ms`.
 pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
     let text = text.trim();
-    // jiff also reads `ago` and ISO 8601; nobody means those here.
+    // jiff also reads `ago` and ISO 8601, which are not part of the syntax of settings.
     let is_plain = text.starts_with(|c: char| c.is_ascii_digit() || c == '-') && !text.contains("ago");
     let parsed = text.parse::<jiff::SignedDuration>().ok().filter(|_| is_plain);
     let duration = parsed.ok_or_else(|| DurationError::Unreadable(text.to_owned()))?;
@@ -207,7 +205,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
     Ok(duration)
 }
 
-/// A duration as it is written.
+/// Writes a duration in the syntax that [`parse_duration`] reads.
 pub(super) fn written(duration: Duration) -> String {
     let parts = [(3_600_000, "h"), (60_000, "m"), (1_000, "s"), (1, "ms")];
     let mut left = duration.as_millis();

@@ -1,4 +1,4 @@
-//! Takes a TOML text apart into keys, values and their positions.
+//! Splits a TOML text into keys and values with their positions.
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -6,7 +6,7 @@ use toml::de::{DeTable, DeValue};
 use super::setting_value::SettingValue;
 use crate::diagnostics::Diagnostics;
 
-/// One key of a layer.
+/// A key of a layer with its value.
 pub(super) struct TableEntry {
     pub(super) path: Vec<String>,
     pub(super) key_at: usize,
@@ -14,7 +14,7 @@ pub(super) struct TableEntry {
     pub(super) given: SettingValue,
 }
 
-/// Reads a text into entries, in its own order; what is not TOML is noted and passed over.
+/// Reads a text into entries in their order in the text. Reports invalid TOML and skips it.
 pub(super) fn read(text: &str, findings: &mut Diagnostics<'_>) -> Vec<TableEntry> {
     let (table, errors) = DeTable::parse_recoverable(text);
     for error in errors {
@@ -27,8 +27,8 @@ pub(super) fn read(text: &str, findings: &mut Diagnostics<'_>) -> Vec<TableEntry
     entries
 }
 
-/// How deep a table is a table and not a value: `[checks]`, `[permissions]`,
-/// `[entities]`, `[agents.<driver>]`.
+/// Decides whether a path is a table of settings (`[checks]`, `[permissions]`, `[entities]`,
+/// `[agents.<driver>]`) and not a value.
 fn is_table(path: &[String]) -> bool {
     match path {
         [first] => matches!(first.as_str(), "checks" | "permissions" | "agents" | "entities"),
@@ -66,7 +66,7 @@ fn given(value: &DeValue<'_>) -> SettingValue {
     }
 }
 
-/// Lists hold text only, so that nothing is gained by looking deeper.
+/// Converts an item of a list. Every list is of strings, so a nested list is not read.
 fn item_given(value: &DeValue<'_>) -> SettingValue {
     match value {
         DeValue::Array(_) => SettingValue::Other("a list"),
@@ -74,7 +74,7 @@ fn item_given(value: &DeValue<'_>) -> SettingValue {
     }
 }
 
-/// `0xff` as `255`; what is too large stays as it is, for the complaint.
+/// Returns `0xff` as `255`. A number that is too large keeps its digits, for the error message.
 fn decimal(digits: &str, radix: u32) -> String {
     i128::from_str_radix(digits, radix).map_or_else(|_| digits.to_owned(), |number| number.to_string())
 }

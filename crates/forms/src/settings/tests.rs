@@ -1,4 +1,4 @@
-//! What the layers make of each other.
+//! Tests for merging layers, for messages about mistakes, and for the generated reference pages.
 
 use std::fs;
 use std::path::Path;
@@ -24,7 +24,7 @@ fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
     pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
-/// `file:line:column severity message (hint)`, one a diagnostic.
+/// Returns one `file:line:column severity message (hint)` for each diagnostic.
 fn complaints(layers: Vec<Layer>) -> Vec<String> {
     let told = |d: Diagnostic| {
         let place = d.place.map(|p| format!(":{}:{}", p.line, p.column)).unwrap_or_default();
@@ -53,7 +53,7 @@ fn a_rule_that_could_never_hold_is_an_error_with_what_to_write() {
         for list in ["allow", "deny", "ask"] {
             let told = complaints(vec![user(&format!("[permissions]\n{list} = ['{rule}']\n"))]).join("\n");
             assert!(
-                told.starts_with("user.toml:2:") && told.contains("has a rule that never holds"),
+                told.starts_with("user.toml:2:") && told.contains("has a rule that never applies"),
                 "{rule}: {told}"
             );
             assert!(told.contains(rule) && told.contains(hint), "{rule}: {told}");
@@ -197,7 +197,7 @@ fn lists_grow_and_tables_merge() {
     assert_eq!(resolved.settings.permissions.ask, ["Bash(git push*)", "Write"]);
     let checks: Vec<(&str, &str)> =
         resolved.settings.checks.iter().map(|c| (c.name.as_str(), c.command.as_str())).collect();
-    // In the order written, and the project's `test` in the place of the user's.
+    // The order of the files; the project's `test` takes the place of the user's.
     assert_eq!(checks, [("test", "c"), ("lint", "b"), ("z", "z"), ("a", "a"), ("check 1", "true")]);
 }
 
@@ -236,13 +236,13 @@ progam = \"x\"
         "user.toml:10:10 error: `checks` must be a table",
         "user.toml:11:17 error: `check_timeout` must be longer than zero",
         "user.toml:12:15 error: `retry_delay` must be a duration such as \"90m\", found a date",
-        "user.toml:14:1 error: unknown key `permissions.alow`: a limit that it sets would not hold (did you mean `allow`?)",
+        "user.toml:14:1 error: unknown key `permissions.alow`: ignoring it could drop a limit (did you mean `allow`?)",
         "user.toml:15:14 error: `permissions.deny` must be a string, found a number",
-        "user.toml:17:11 error: `agents.claud.program` names no driver: it must be one of `claude`, `codex`, `opencode`, `copilot`, `gemini`, `acp`, `sim`, found `claud` (did you mean `claude`?)",
+        "user.toml:17:11 error: `agents.claud.program` names an unknown driver: it must be one of `claude`, `codex`, `opencode`, `copilot`, `gemini`, `acp`, `sim`, found `claud` (did you mean `claude`?)",
         "user.toml:19:1 warning: unknown key `agents.claude.progam` is ignored (did you mean `program`?)",
     ];
     assert_eq!(complaints(vec![user(text)]), expected);
-    // What was wrong leaves the value of the layer below.
+    // An invalid value leaves the value of the layer below.
     assert_eq!(resolve(vec![user(text)]).settings.max_iterations, 15);
 }
 
@@ -268,7 +268,7 @@ fn variables_and_flags_are_answered_by_name() {
     let flags =
         Layer::Flags(pairs(&[("max_iterations", "-3"), ("on_permission", "alow"), ("nonsense", "1")]));
     let expected = [
-        "WINDLASS_MAX_ITERATION warning: this variable is no setting and is ignored (did you mean `max_iterations`?)",
+        "WINDLASS_MAX_ITERATION warning: this variable is not a setting and is ignored (did you mean `max_iterations`?)",
         "WINDLASS_STUCK_AFTER error: `stuck_after` must be a whole number, found `x`",
         "--max-iterations error: `max_iterations` must not be negative, found `-3`",
         "--on-permission error: `on_permission` must be one of `deny`, `allow`, `fail`, `ask`, found `alow` (did you mean `allow`?)",
@@ -294,13 +294,13 @@ test = \"make test\"
 ";
     let mine = "max_isolation = \"minimal\"\non_permission = \"fail\"\n";
     let loosen = "it would loosen what an agent may do (set it in user.toml if you want it)";
-    let program = "it would choose the program that is run (set it in user.toml if you want it)";
+    let program = "it would choose the program that Windlass runs (set it in user.toml if you want it)";
     let expected = [
-        "project.toml:1:1 warning: `max_isolation` is not taken from a project's file: it would raise what a workflow may ask for (set it in user.toml if you want it)".to_owned(),
-        format!("project.toml:2:1 warning: `on_permission` is not taken from a project's file: {loosen}"),
-        format!("project.toml:4:1 warning: `permissions.allow` is not taken from a project's file: {loosen}"),
-        format!("project.toml:7:1 warning: `agents.claude.program` is not taken from a project's file: {program}"),
-        format!("project.toml:8:1 warning: `agents.claude.args` is not taken from a project's file: {program}"),
+        "project.toml:1:1 warning: `max_isolation` is ignored in a project's file: it would raise what a workflow may ask for (set it in user.toml if you want it)".to_owned(),
+        format!("project.toml:2:1 warning: `on_permission` is ignored in a project's file: {loosen}"),
+        format!("project.toml:4:1 warning: `permissions.allow` is ignored in a project's file: {loosen}"),
+        format!("project.toml:7:1 warning: `agents.claude.program` is ignored in a project's file: {program}"),
+        format!("project.toml:8:1 warning: `agents.claude.args` is ignored in a project's file: {program}"),
     ];
     assert_eq!(complaints(vec![project(text), user(mine)]), expected);
     let settings = resolve(vec![project(text), user(mine)]).settings;
@@ -375,7 +375,7 @@ fn where_entities_are_looked_for_is_set_by_layers_and_not_led_astray_by_a_projec
     assert_eq!(
         complaints(layers.clone()),
         [
-            "project.toml:4:1 warning: `entities.user_path` is not taken from a project's file: it would put its own prompts in the place of yours (set it in user.toml if you want it)"
+            "project.toml:4:1 warning: `entities.user_path` is ignored in a project's file: it would replace your prompts with its own (set it in user.toml if you want it)"
         ]
     );
     let resolved = resolve(layers);
@@ -418,7 +418,7 @@ fn mistakes_about_entities_are_answered_where_they_are() {
 
 #[test]
 fn a_limit_with_a_typo_in_its_key_is_an_error_in_every_layer() {
-    let hold = "a limit that it sets would not hold";
+    let hold = "ignoring it could drop a limit";
     for (text, expected) in [
         ("[permissions]\ndenny = [\"Write\"]\n", format!("user.toml:2:1 error: unknown key `permissions.denny`: {hold} (did you mean `deny`?)")),
         ("[permissions]\nwhatever = 1\n", format!("user.toml:2:1 error: unknown key `permissions.whatever`: {hold}")),
@@ -445,7 +445,7 @@ fn a_limit_with_a_typo_in_its_key_is_an_error_in_every_layer() {
     assert_eq!(
         complaints(vec![pair("WINDLASS_PERMISSION_DENY", "Write")]),
         [format!(
-            "WINDLASS_PERMISSION_DENY error: this variable is no setting: {hold} (did you mean `permissions_deny`?)"
+            "WINDLASS_PERMISSION_DENY error: this variable is not a setting: {hold} (did you mean `permissions_deny`?)"
         )]
     );
     assert_eq!(
@@ -501,7 +501,7 @@ fn a_rule_that_could_never_match_is_an_error() {
             "git push",
             "has a rule about a tool that no agent CLI has: `git push` (write `NAME*` for a tool that Windlass does not know)",
         ),
-        ("TodoWrite", "has a rule that never holds: `TodoWrite` is always allowed"),
+        ("TodoWrite", "has a rule that never applies: `TodoWrite` is always allowed"),
     ] {
         assert_eq!(rule("deny", bad), [format!("user.toml:2:17 error: `permissions.deny` {why}")]);
         assert_eq!(rule("ask", bad), [format!("user.toml:2:16 error: `permissions.ask` {why}")]);

@@ -10,94 +10,91 @@ use windlass_core::spec::{Check, OnPermission, OnQuestion};
 
 use super::layer::SettingSource;
 
-/// Everything that can be set. `default.toml` says what each one is for.
+/// All settings. `default.toml` describes each of them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// Which agent CLI.
+    /// The agent CLI that runs a session.
     pub driver: String,
-    /// Its model; none leaves it to the CLI.
+    /// The model; if unset, the CLI chooses.
     pub model: Option<String>,
-    /// What an agent may use; never above `max_isolation`.
+    /// The preset for an agent's tools; never above `max_isolation`.
     pub isolation: Isolation,
-    /// What a workflow may raise that to.
+    /// The most permissive isolation that a workflow may ask for.
     pub max_isolation: Isolation,
-    /// Plugin folders, those of lower layers first.
+    /// Plugin folders, with those of lower layers first.
     pub plugins: Vec<PluginDir>,
-    /// Turns in total; 0 is unlimited.
+    /// The most turns of a loop; 0 means no limit.
     pub max_iterations: u32,
-    /// How a loop goes on.
+    /// The way in which a loop starts its next turn.
     pub mode: LoopMode,
-    /// Turns without progress after which a loop is blocked; 0 is never.
+    /// The turns without progress after which a loop ends as blocked; 0 means never.
     pub stuck_after: u32,
-    /// The longest a run may take.
+    /// The longest time that a run may take.
     pub timeout: Option<Duration>,
-    /// The longest one check may take.
+    /// The longest time that one check may take.
     pub check_timeout: Duration,
-    /// Between terminate and kill.
+    /// The time between asking a process to end and killing it.
     pub grace: Duration,
     /// The first wait after a transient error.
     pub retry_delay: Duration,
-    /// The first wait after a rate limit without a time.
+    /// The first wait after a rate limit that does not say when it ends.
     pub rate_limit_wait: Duration,
-    /// What is answered for a tool nobody can be asked about.
+    /// The answer to a permission request that no rule decides and no person is there to answer.
     pub on_permission: OnPermission,
-    /// What is answered to a question nobody can be asked.
+    /// The answer to an agent's question that no person is there to answer.
     pub on_question: OnQuestion,
-    /// How hard a commit is.
     pub durability: DurabilitySetting,
-    /// Gates, in the order they were written; a higher layer replaces one in its place.
+    /// Checks, in the order of the files. A higher layer replaces a check without moving it.
     pub checks: Vec<Check>,
-    /// Rules within the preset, of all layers.
+    /// The rules of all layers, within the isolation preset.
     pub permissions: PermissionRules,
-    /// How agent CLIs are started, by driver.
+    /// The commands that start agent CLIs, by driver.
     pub agents: BTreeMap<String, AgentSettings>,
-    /// Where entities are looked for.
     pub entities: EntitySettings,
 }
 
-/// Where commands, skills and agents are looked for.
+/// The folders that Windlass searches for commands, skills and agents.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EntitySettings {
-    /// Whose folders are read, as it was written.
+    /// The tools whose folders Windlass searches, in the order of the setting.
     pub providers: Vec<Provider>,
-    /// The project, instead of the one around the working directory; as written, relative to
-    /// the folder of its file.
+    /// The project to search instead of the one around the working directory. The path is as
+    /// written, relative to the folder of its file.
     pub project_path: Option<String>,
-    /// The user's home, for entities alone; as written.
+    /// The folder to search instead of the user's home, as written.
     pub user_path: Option<String>,
 }
 
 /// A plugin folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PluginDir {
-    /// As written: relative to the folder of its file, or to the working directory where it
-    /// came from the environment or a flag.
+    /// The path as written: relative to the folder of its file, or to the working directory if it
+    /// comes from a variable or a flag.
     pub path: String,
-    /// Where it was written.
     pub source: SettingSource,
 }
 
-/// How one agent CLI is started.
+/// The command that starts an agent CLI.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AgentSettings {
-    /// The program, a path or a name to look up.
+    /// A path, or a name to look up in `PATH`.
     pub program: Option<String>,
-    /// Arguments before all others.
+    /// Arguments that come before all others.
     pub args: Vec<String>,
 }
 
-/// How hard a commit that carries outside effects is.
+/// The durability of a commit that Windlass makes before it acts on the outside world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DurabilitySetting {
-    /// It survives a power cut.
+    /// Survives a power cut.
     Full,
-    /// It survives a crash of the process.
+    /// Survives a crash of the process.
     Normal,
 }
 
 impl Settings {
-    /// Before any layer, the built-in one included. A test sees that `default.toml` gives every
-    /// one of these values.
+    /// Returns the state before any layer, even the built-in one. A test checks that `default.toml`
+    /// sets every one of these values.
     pub(super) fn blank() -> Settings {
         Settings {
             driver: String::new(),

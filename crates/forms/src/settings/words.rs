@@ -1,4 +1,4 @@
-//! The words of settings and workflows, and what they mean.
+//! The words that settings and workflows accept as values.
 
 use windlass_core::entity::Provider;
 use windlass_core::hook::permission::Isolation;
@@ -21,7 +21,7 @@ pub(super) const DURABILITIES: WordTable<DurabilitySetting> =
 
 pub(super) const PROVIDERS: WordTable<Provider> = WordTable(&Provider::WORDS);
 
-/// The drivers there are, each meaning itself.
+/// The names of the drivers.
 pub(super) const DRIVERS: WordTable<&str> = WordTable(&[
     ("claude", "claude"),
     ("codex", "codex"),

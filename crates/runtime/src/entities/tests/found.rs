@@ -119,7 +119,7 @@ fn a_project_leads_nobody_elsewhere_without_saying() {
     let told = complaints(&context, &loaded);
     assert_eq!(told.len(), 2, "{told:?}");
     assert!(told.iter().any(|text| text.contains("`entities.project_path` leads out of the repository")));
-    assert!(told.iter().any(|text| text.contains("`entities.user_path` is not taken from a project's file")));
+    assert!(told.iter().any(|text| text.contains("`entities.user_path` is ignored in a project's file")));
 }
 
 #[test]
