@@ -62,7 +62,7 @@ fn a_process_that_forks_while_it_is_hunted_is_gone_in_the_end() {
     assert_eq!(left, 0);
 }
 
-/// How many processes carry exactly this cookie.
+/// Counts the processes that carry exactly this cookie.
 fn stranger_count(cookie: &str) -> usize {
     let entry = format!("WINDLASS_SESSION={cookie}");
     let folders = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);

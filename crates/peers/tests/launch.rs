@@ -1,4 +1,4 @@
-//! What an agent CLI is started with.
+//! Tests for the arguments and the environment of an agent CLI.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::path::Path;
@@ -296,7 +296,7 @@ fn our_variables_are_in_the_settings_too_so_that_no_projects_env_beats_them() {
     }
 }
 
-/// How a turn of the real CLI goes that is given the schema as we give it.
+/// Runs a turn of the real CLI with the schema as Windlass passes it, and returns its end.
 fn held_to(schema: &Value, claude: &Path, model: &Model) -> SessionEnd {
     let plan = SessionPlan { schema: Some(schema.clone()), ..plan() };
     let argv = prepared(&spec(), &plan, &UserEnvironment::default()).launch.argv;

@@ -1,4 +1,4 @@
-//! Who owns a run, what others ask of it, and how runs are made and found.
+//! Tests for owning runs, for requests to an owner, and for creating and finding runs.
 
 mod common;
 

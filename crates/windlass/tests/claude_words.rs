@@ -38,7 +38,7 @@ const WORDS: &[&str] = &[
     "is_api_error_message",
 ];
 
-/// Where they belong.
+/// The files that may use words of Claude Code.
 const PLACES: &[&str] = &[
     // The dialect.
     "crates/peers/src/agent/claude/",

@@ -21,7 +21,7 @@ const EDGES: &[(&str, &str)] = &[
     ("windlass", "windlass-pawl"),
 ];
 
-/// What only tests may use, and anybody's may.
+/// The crate that the tests of every crate may use, but no shipped code.
 const TESTKIT: &str = "windlass-testkit";
 
 /// Stands outside: nobody depends on it, and it may use nothing but the testkit.
@@ -133,7 +133,7 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// What only Linux has, as it is written in a call.
+/// Interfaces that only Linux has, as they appear in source code.
 const ONLY_LINUX: &[&str] = &[
     "\"/proc",
     "\"/sys/",
@@ -241,7 +241,7 @@ fn declared_types(source: &str) -> Vec<(String, bool)> {
     types
 }
 
-/// Whether a file is part of what is shipped, and not a test or a tool for tests.
+/// Decides whether a file is shipped, and is not a test or a tool for tests.
 fn is_shipped(file: &Path) -> bool {
     let is_test = |part: &str| ["tests", "testkit", "crash_sweep", "examples"].contains(&part);
     let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();

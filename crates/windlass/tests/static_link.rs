@@ -41,7 +41,7 @@ fn tags(elf: &[u8], offset: usize, length: usize) -> Vec<u64> {
     (offset..offset + length).step_by(16).filter_map(|at| number(elf, at, 8)).collect()
 }
 
-/// What a file asks of others when it is started.
+/// Returns the kinds of other files that a program needs to start.
 fn leans_on(elf: &[u8]) -> Option<Vec<&'static str>> {
     let mut found = Vec::new();
     for (kind, offset, length) in segments(elf)? {

@@ -1,4 +1,4 @@
-//! What is JSON, and where what is not breaks.
+//! Tests for the JSON reader: valid texts, and the positions of errors.
 
 use super::*;
 

@@ -15,10 +15,7 @@ pub enum Layer {
         text: String,
     },
     /// The project's file, which may come from a stranger.
-    Project {
-        file: String,
-        text: String,
-    },
+    Project { file: String, text: String },
     /// Variables as full names (`WINDLASS_DRIVER`) with values. Unrelated variables are ignored.
     Environment(Vec<(String, String)>),
     /// Keys (`driver`, `permissions.deny`) with the values of their flags. A repeated key adds to a

@@ -118,11 +118,9 @@ impl Resolving {
                 Variable::Unknown(hint) => {
                     findings.warn(0, "this variable is not a setting and is ignored", hint)
                 }
-                Variable::Refused(hint) => findings.error(
-                    0,
-                    "this variable is not a setting: ignoring it could drop a limit",
-                    hint,
-                ),
+                Variable::Refused(hint) => {
+                    findings.error(0, "this variable is not a setting: ignoring it could drop a limit", hint)
+                }
                 Variable::Foreign => {}
             }
             self.resolved.diagnostics.extend(findings.finish());

@@ -161,10 +161,7 @@ impl SettingValue {
                 .map(|(at, item)| match item {
                     SettingValue::Text(text) if text.trim().is_empty() => {
                         let hint = Some("remove the entry");
-                        Err(SettingError {
-                            at: Some(*at),
-                            ..SettingError::new("has an empty entry", hint)
-                        })
+                        Err(SettingError { at: Some(*at), ..SettingError::new("has an empty entry", hint) })
                     }
                     item => item.text().map_err(|wrong| SettingError { at: Some(*at), ..wrong }),
                 })

@@ -77,7 +77,7 @@ fn keys(part: &str) -> impl Iterator<Item = (usize, &str)> {
 mod tests {
     use super::*;
 
-    /// What is found around a `@`.
+    /// Returns the first byte of JSON around the `@`, if any.
     fn around(text: &str, kind: DocumentKind) -> Option<usize> {
         let at = text.find('@').unwrap();
         json_around(text, at, at + 1, kind)

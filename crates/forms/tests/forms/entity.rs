@@ -43,7 +43,7 @@ pub(crate) fn clean(read: &ReadEntities) -> &Entity {
     only(read)
 }
 
-/// What is said of a text that is not used.
+/// Returns the diagnostics about a text that yields no entity.
 pub(crate) fn refused(read: &ReadEntities) -> String {
     assert_eq!(read.entities, [], "{}", said(read));
     assert!(read.diagnostics.iter().any(|diagnostic| diagnostic.is_error()));

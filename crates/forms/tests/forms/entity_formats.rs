@@ -28,7 +28,7 @@ fn tools(entity: &Entity) -> Option<Vec<&str>> {
     entity.tools.as_ref().map(|tools| tools.iter().map(|tool| tool.name.as_str()).collect())
 }
 
-/// What it says of single tools, in order.
+/// Returns the rules about single tools, in order.
 fn rules(entity: &Entity) -> Vec<String> {
     let rule = |rule: &ToolRule| {
         let pattern = rule.pattern.as_ref().map(|pattern| format!("({pattern})")).unwrap_or_default();

@@ -111,7 +111,7 @@ impl Folder {
         self.exit()
     }
 
-    /// How the child ended, once that is written.
+    /// Waits for the exit file of the child, and returns it.
     pub(crate) fn exit(&self) -> ExitFile {
         eventually("an exit file", || {
             let text = fs::read(self.file(files::EXIT)).ok()?;
@@ -183,7 +183,7 @@ impl Drop for Host {
     }
 }
 
-/// Whether there is such a process. A killed one counts until it is reaped.
+/// Decides whether a process exists. A killed process counts until it is reaped.
 pub(crate) fn is_alive(pid: Pid) -> bool {
     rustix::process::test_kill_process(pid).is_ok()
 }

@@ -1,4 +1,4 @@
-//! What the tests of the small programs share: the programs themselves, and waiting.
+//! Helpers for the tests of the small programs: the programs themselves, and waiting.
 //!
 //! The programs are the example `pawl`, which `cargo test` builds before it runs any test.
 #![expect(clippy::expect_used, clippy::panic, reason = "a test ends where it cannot go on")]

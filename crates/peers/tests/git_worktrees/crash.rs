@@ -13,7 +13,7 @@ use windlass_peers::git::{Landing, Removal, create, is_clean, land, list, remove
 
 use crate::ground::{Ground, at, commit, files, green, history, run, script, write};
 
-/// Where the count stands, and what is killed at it.
+/// The counted moment of a kill, and the processes that it kills.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Where {
     /// Windlass, before a call of git.
@@ -37,7 +37,7 @@ enum Work {
     Remove,
 }
 
-/// Whether the target of a landing has files that move with it.
+/// The target branch of a landing: its files, if checked out, move with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Main {
     CheckedOut,
@@ -157,7 +157,7 @@ fn the_process_that_is_killed() {
     perform(work, Path::new(&var("WL_REPO").unwrap()), Path::new(&var("WL_PATH").unwrap()));
 }
 
-/// What must be the same in the end, whatever happened.
+/// Returns the state that must be the same at the end, whatever happened.
 fn end_state(work: Work, ground: &Ground) -> Vec<String> {
     let repo = &ground.repo;
     let mut state = vec![

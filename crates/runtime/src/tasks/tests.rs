@@ -46,7 +46,7 @@ fn to(status: TaskStatus, task: &str) -> TaskChange {
     TaskChange::Status { id: id(task), from: None, to: status }
 }
 
-/// What a person reads.
+/// Returns the message and the hint that the user sees.
 fn told(error: TasksError) -> String {
     let problem = UserError::from(error);
     format!("{}|{}", problem.text(), problem.hint.unwrap_or_default())

@@ -26,7 +26,7 @@ use windlass_testkit::{Sealed, eventually, windlass_bin};
 
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// How the agent begins: it finds its tracker in the prompt, and asks before it uses a tool.
+/// The start of the agent: it finds its tracker in the prompt, and asks before it uses a tool.
 const PRELUDE: &str = r#"#!/bin/sh
 tracker=$(grep -o '[^ `]*loop-tracker.md' | head -1)
 may() { printf '{"kit":"%s","what":"%s"}' "$1" "$2" | "$TELETYPE_HOOK" hook may_i --closed 2>/dev/null; }

@@ -50,7 +50,7 @@ impl Fixture {
         self.lines[..=at].iter().rev().take_while(|line| line.starts_with(r#"{"v":"#)).count()
     }
 
-    /// What a place holds whose owner is dead.
+    /// Records everything in a stage whose owner is dead: files, worktrees and the store.
     pub(crate) fn record(stage: &Stage) -> Fixture {
         let mut lines = Vec::new();
         for path in stage.files() {
@@ -130,7 +130,7 @@ fn projection(line: &Value) -> Projection {
     }
 }
 
-/// What differs from place to place.
+/// The values that differ between stages, to fill into a fixture.
 struct Fill {
     root: String,
     head: String,

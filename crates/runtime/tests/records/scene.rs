@@ -27,11 +27,12 @@ pub(crate) struct Scene {
     files: &'static [(&'static str, &'static str)],
     /// The arguments it is begun with.
     start: &'static [&'static str],
-    /// What a person says while it runs, each once it waits; the run comes after the first word.
+    /// Commands of a person during the run, each sent when the run waits. The run comes after the first
+    /// word.
     meanwhile: &'static [&'static [&'static str]],
     /// Everything is killed once this file is there, or this line is printed.
     until: Until,
-    /// What a person says before it is resumed; the run comes after the first word.
+    /// The command of a person before the run is resumed. The run comes after the first word.
     person: &'static [&'static str],
     /// Status and reason at its end.
     end: (&'static str, &'static str),
@@ -279,7 +280,7 @@ impl Stage {
         }
     }
 
-    /// How many lines of a type were printed.
+    /// Counts the printed lines of a type.
     fn count(&self, kind: &str) -> usize {
         self.printed().matches(&format!(r#""type":"{kind}""#)).count()
     }

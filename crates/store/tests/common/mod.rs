@@ -1,5 +1,5 @@
-//! What the tests of the store share: a store in a fresh folder, a run in it, and a plain
-//! connection that plays another program.
+//! Helpers for the tests of the store: a store in a new folder, a run in it, and a plain connection that
+//! plays another program.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops where it stands")]
 #![allow(dead_code, unreachable_pub, missing_docs, reason = "each test file uses its part")]

@@ -29,12 +29,12 @@ fn openings(model: &Model) -> Vec<Request> {
     model.requests().into_iter().filter(|request| request.nth_in_session == 0).collect()
 }
 
-/// What each session was asked, without what the CLI puts before it.
+/// Returns the prompt of each session, without the text that the CLI puts before it.
 fn asked(model: &Model) -> Vec<String> {
     openings(model).iter().map(|request| request.last_user_blocks().pop().unwrap()).collect()
 }
 
-/// What was told of each node or task, as a list of one field.
+/// Returns one field of every line of a type.
 fn told<'a>(ended: &'a Ended, kind: &str, field: &str) -> Vec<&'a Value> {
     ended.of(kind).into_iter().map(|data| &data[field]).collect()
 }
@@ -272,7 +272,8 @@ nodes:
   - { id: after, prompt: You are AFTER. }
 "#;
 
-/// Who of the race asks: only the prompt counts, because the CLI tells every session of new files.
+/// Returns the runner of the race that sent a request. Only the prompt identifies it, because the CLI
+/// tells every session about new files.
 fn runner(request: &Request) -> &'static str {
     let prompt = request.first_user_text();
     let names = ["LEFT", "RIGHT", "SLOW", "AFTER"];
@@ -296,7 +297,7 @@ fn racers(repo: PathBuf, begin: Gate, never: Gate) -> Turn {
     })
 }
 
-/// What the hooks of a node were told: `Bash deny`, `stop pass`.
+/// Returns the answers to the hooks of a node: `Bash deny`, `stop pass`.
 fn hooks(ended: &Ended, node: &str) -> Vec<String> {
     let of_node = ended.of("hook.decision").into_iter().filter(|data| data["node"] == node);
     of_node

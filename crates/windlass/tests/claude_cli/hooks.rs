@@ -11,7 +11,7 @@ use windlass_testkit::{Gate, Model, plugin, reply, require_claude, say, soon, to
 
 use crate::stage::{INPUT, MINUTE, Stage, append, assert_nobody_left, bash, path};
 
-/// How long a hook waits for a Windlass that is gone.
+/// The time that a hook waits for a dead Windlass, as a variable.
 const PATIENCE: (&str, &str) = ("WINDLASS_HOOK_PATIENCE_MS", "400");
 
 fn one_turn() -> Value {

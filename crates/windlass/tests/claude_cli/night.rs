@@ -9,7 +9,7 @@ use windlass_testkit::{Gate, Model, plugin, require_claude, say, wait};
 
 use crate::stage::{INPUT, MINUTE, Stage, append, assert_nobody_left, bash, path};
 
-/// How long the owner is dead at least.
+/// The minimum time without an owner.
 const NIGHT: Duration = Duration::from_secs(40);
 /// Two hooks that wait half a minute each, and a busy machine.
 const LONGEST: Duration = Duration::from_secs(150);

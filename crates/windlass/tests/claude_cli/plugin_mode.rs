@@ -25,7 +25,7 @@ fn state_file(stage: &Stage) -> PathBuf {
     stage.sealed.repo().join(".claude/ralph-loop.local.md")
 }
 
-/// What an earlier prompt left.
+/// Writes the state file of an earlier prompt.
 fn leave_stale_state(stage: &Stage) {
     let text =
         "---\nactive: true\niteration: 7\nmax_iterations: 0\ncompletion_promise: \"X\"\n---\nan old prompt\n";

@@ -15,7 +15,7 @@ use windlass_testkit::{Model, Request, Sealed, Turn, eventually, plugin, reply, 
 
 /// The deadline of whatever takes some turns of the CLI on a busy machine.
 pub(crate) const MINUTE: Duration = Duration::from_secs(60);
-/// What people type.
+/// The input that the user types.
 pub(crate) const INPUT: &str = "login flow on xyz.com";
 
 /// A place with the real CLI in it.
@@ -93,7 +93,7 @@ impl Stage {
         fs::read_to_string(&found[0]).unwrap()
     }
 
-    /// How the CLI itself ended in one turn of a run.
+    /// Returns the exit record of the CLI for one turn of a run.
     pub(crate) fn cli_exit(&self, run: &str, turn: &str) -> Value {
         let folder = self.sealed.state().join("windlass/runs").join(run).join(turn);
         serde_json::from_str(&fs::read_to_string(folder.join("exit.json")).unwrap()).unwrap()
@@ -154,12 +154,12 @@ impl Started {
         self.ended(status)
     }
 
-    /// What it has printed so far.
+    /// Returns the JSON lines printed so far.
     pub(crate) fn so_far(&self) -> Vec<Value> {
         lines(&fs::read_to_string(&self.stdout).unwrap())
     }
 
-    /// What it has said beside its data so far.
+    /// Returns the standard error so far.
     pub(crate) fn said(&self) -> String {
         fs::read_to_string(&self.stderr).unwrap()
     }
@@ -192,7 +192,7 @@ impl Started {
     }
 }
 
-/// What came of a `windlass`.
+/// The exit code and the output of a `windlass` that has ended.
 pub(crate) struct Ended {
     pub(crate) code: Option<i32>,
     pub(crate) lines: Vec<Value>,
@@ -219,7 +219,7 @@ impl Ended {
         assert_eq!(seen, json!([code, status, reason, iterations]), "{}", self.story());
     }
 
-    /// What hooks of this kind were told: the decisions, in order.
+    /// Returns the decisions about hooks of this kind, in order.
     pub(crate) fn decisions(&self, asked: &str) -> Vec<&str> {
         let all = self.of("hook.decision").into_iter().filter(|data| data["asked"] == asked);
         all.filter_map(|data| data["decision"].as_str()).collect()

@@ -1,4 +1,4 @@
-//! What is printed, where, and what happens when it cannot be.
+//! Tests for the output of commands: its format, its destination, and failures to write it.
 
 use std::fs::{self, File};
 use std::process::Stdio;

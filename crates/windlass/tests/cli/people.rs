@@ -1,4 +1,4 @@
-//! What people do to a run from another terminal: look, answer, cancel, resume.
+//! Tests for acting on a run from another terminal: showing, answering, cancelling, resuming.
 
 use std::fs;
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use windlass_testkit::env::{Sealed, story, text};
 use windlass_testkit::wait::{eventually, soon};
 
-/// Where one test plays.
+/// A sealed place for one test.
 pub(crate) struct Stage {
     pub(crate) place: Sealed,
 }
@@ -52,7 +52,7 @@ impl Stage {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
-    /// What a verb that must succeed says, as JSON.
+    /// Runs a command that must succeed, and returns its JSON lines.
     pub(crate) fn json(&self, args: &[&str]) -> Vec<Value> {
         let output = self.run(args);
         assert!(output.status.success(), "{}", story(&output));
@@ -83,7 +83,7 @@ pub(crate) fn lines(output: &Output) -> Vec<Value> {
     text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// How it ended, with everything it said when that is not as expected.
+/// Checks the exit code. A failure prints the whole output.
 pub(crate) fn assert_exit(output: &Output, code: i32) {
     assert_eq!(output.status.code(), Some(code), "{}", story(output));
 }

@@ -40,7 +40,7 @@ impl<'a> Terminal<'a> {
         self.tmux(&[&["send-keys"], keys].concat());
     }
 
-    /// What is on the screen, once this is.
+    /// Waits until the screen shows this text, and returns the screen.
     fn shows(&self, wanted: &str) -> String {
         let begun = std::time::Instant::now();
         loop {

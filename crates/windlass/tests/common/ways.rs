@@ -19,7 +19,8 @@ nodes:
         - { id: publish, shell: touch PUBLISHED }
 "#;
 
-/// What the ways have in common: `tell NAME COMMAND…` runs one and keeps how it ended.
+/// The shell code that all ways share. `tell NAME COMMAND…` runs a command and records its output and
+/// exit code.
 const SHELL: &str = r#"
 W=@WINDLASS@
 export W STATE="$XDG_STATE_HOME" R="$WINDLASS_RUN" HOME_="$HOME" PATH_="$PATH" TRIES="$PWD/tries" SOCK="$WINDLASS_SOCKET"
@@ -177,7 +178,7 @@ sleep 600
     )
 }
 
-/// What the orphan came to try, of all that it would.
+/// Returns the names of the attempts that the orphan completed.
 pub(crate) fn orphaned(repo: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(repo.join("tries")).into_iter().flatten().flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());

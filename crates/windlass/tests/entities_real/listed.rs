@@ -1,4 +1,4 @@
-//! What `windlass entities list --all --json` says of the probes: every one, as what it is.
+//! Tests that `windlass entities list --all --json` lists every probe with its kind and origin.
 
 use serde_json::{Value, json};
 use windlass_testkit::env::{story, text};
@@ -19,7 +19,7 @@ pub(crate) fn assert_listed(planted: &Planted) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// How the line about a probe differs from the probe, if it does.
+/// Returns the first difference between a probe and its line in the list, if any.
 fn difference(probe: &Probe, lines: &[Value]) -> Option<String> {
     let file = probe.file.display().to_string();
     let same_file = |data: &&Value| data["path"] == *file && data["kind"] == probe.kind.word();

@@ -1,9 +1,9 @@
-//! What the real agent CLIs read of a repository and a home, beside what Windlass lists of them.
+//! Compares the entities that real agent CLIs read with the entities that Windlass lists.
 //!
-//! One file a CLI, with the table of what it reads; a probe in every place there is (`probe`), the
-//! CLI started and compared (`reads`), and the same places as `windlass` lists them (`listed`).
-//! `run` gives entities to a session of the real Claude Code. Without its CLI a test says that it did
-//! not run (`cargo xtask test` installs them).
+//! There is one file per CLI, with the table of places that it reads. `probe` plants a probe in every
+//! place, `reads` starts the CLI and compares, and `listed` compares with `windlass`. `run` gives
+//! entities to a session of the real Claude Code. A test whose CLI is missing reports that it did not
+//! run; `cargo xtask test` installs the CLIs.
 
 #[cfg(test)]
 mod claude;

@@ -71,7 +71,7 @@ const READS: &[&str] = &[
     "~/.opencode/skills/front/*/SKILL.md",
 ];
 
-/// What `opencode debug WHAT` prints.
+/// Returns the output of `opencode debug WHAT`.
 #[track_caller]
 fn ask(planted: &Planted, opencode: &Path, what: &str) -> Value {
     // It looks for a package of its own in the registry; here that one knows nothing.

@@ -25,7 +25,7 @@ pub(crate) struct Probe {
     pub(crate) tale: String,
     /// Stands in its text alone, followed by its arguments.
     pub(crate) text: String,
-    /// Where it lies, with `*` for its name: `~/.codex/skills/*/SKILL.md`.
+    /// The path, with `*` for the name: `~/.codex/skills/*/SKILL.md`.
     pub(crate) spot: String,
     pub(crate) file: PathBuf,
 }
@@ -62,7 +62,6 @@ impl Planted {
         self.probes.iter().filter(move |probe| probe.provider == provider && probe.kind == kind)
     }
 
-    /// Where the plugin is.
     pub(crate) fn plugin(&self) -> PathBuf {
         self.sealed.root().join(PLUGIN)
     }
@@ -138,8 +137,8 @@ impl Planted {
     }
 }
 
-/// Whether people write its name into it: commands are called by their files, and so are the agents
-/// of OpenCode, and those that a plugin has in folders.
+/// Decides whether the file states its own name. The file name is the name of a command, of an agent of
+/// OpenCode, and of an agent in a subfolder of a plugin.
 fn names_itself(place: &EntityPlace, kind: EntityKind, folder: &str) -> bool {
     let is_in_plugin_folder = place.base == Base::Plugin && !folder.is_empty();
     match kind {

@@ -15,7 +15,7 @@ use crate::probe::{Planted, Probe};
 /// The deadline of one start, on a busy machine too.
 const LIMIT: Duration = Duration::from_secs(90);
 
-/// What a CLI printed until it ended or was ended.
+/// The output of a CLI until it ended or the test stopped it.
 pub(crate) struct Said {
     pub(crate) stdout: String,
     pub(crate) stderr: String,

@@ -7,8 +7,8 @@ use windlass_testkit::{Model, Request, require_claude, say};
 
 use crate::stage::Stage;
 
-/// What some shell or template would like to put something else in place of. Claude Code itself reads
-/// a file that a message mentions as `@file`: that is its own.
+/// Text that a shell or a template might expand. It has no `@file`, because Claude Code itself reads the
+/// files that a message mentions in that way.
 const HOSTILE: &str = "$1 $0 $ARGUMENTS {{args}} ${HOME} `id` !`id` $(id) \"double\" 'single' \\n \\\n\
     second\tline\r\n  $2 /compact <x>&amp; \u{1F9F6} %s {input}";
 

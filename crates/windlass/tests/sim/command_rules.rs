@@ -45,7 +45,7 @@ const DENIED: &[&str] = &[
     "trap 'touch made-trap' EXIT",
 ];
 
-/// What looks like it and is none.
+/// Commands that look like denied ones but are harmless.
 const ALLOWED: &[&str] = &[
     "echo 'a; touch made-x' > kept-quotes",
     "echo \"a & touch made-y\" 2>&1 > kept-both",

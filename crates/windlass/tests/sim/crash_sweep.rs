@@ -28,7 +28,7 @@ struct Story {
     checks: &'static [&'static str],
 }
 
-/// How long nobody owns the run after a kill.
+/// The length of the gap between a kill and the next owner.
 #[derive(Clone, Copy, PartialEq)]
 enum Night {
     /// It is resumed at once.
@@ -37,7 +37,7 @@ enum Night {
     Long,
 }
 
-/// What a run leaves behind, without what differs from run to run.
+/// The results of a run, without the parts that differ between runs.
 #[derive(Debug, Clone, PartialEq)]
 struct Left {
     finished: (String, String, u64),
@@ -136,7 +136,7 @@ impl Stage {
         (self.left("out.second"), true)
     }
 
-    /// Whether nothing that was started here is alive.
+    /// Decides whether all processes of this test have ended.
     fn is_quiet(&self) -> bool {
         let host = format!(" host {}/", self.sealed.root().display());
         let is_host = |process: procs::Proc| process.command.contains(&host);
@@ -149,7 +149,7 @@ impl Stage {
         text.contains("already over") && text.contains(run)
     }
 
-    /// Whether the hosts' file counts that many points, so that one of them died.
+    /// Decides whether the hosts reached this crash point, so that one of them died.
     fn hosts_passed(&self, point: u64) -> bool {
         std::fs::metadata(self.sealed.root().join("mark")).is_ok_and(|mark| mark.len() >= point)
     }
@@ -198,7 +198,7 @@ impl<I: Iterator<Item = Value>> FindType for I {
     }
 }
 
-/// What the agent was asked, with names that differ from run to run made equal.
+/// Returns the requests to the agent, with names that differ between runs made equal.
 fn asked(log: &Path, run: &str, root: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(log).unwrap_or_default();
     let mut names: BTreeMap<String, usize> = BTreeMap::new();

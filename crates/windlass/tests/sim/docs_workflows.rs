@@ -11,11 +11,11 @@ use windlass_testkit::wait::until;
 
 const CONFIGURATION: i32 = 3;
 
-/// What cannot be run yet.
+/// Documents that Windlass cannot run yet.
 const NOT_YET: [&str; 3] = ["example-land", "example-pull-request", "example-review"];
 
-/// What every agent says: the answer to any schema of the documents, and that it is done in each
-/// of the ways there are.
+/// The reply of every agent. It fits every schema in the documents, and reports completion in every
+/// supported form.
 const ANSWER: &str = r#"{"good": true, "is_good": true, "steps": ["look", "mend"]}
 
 COMPLETE
@@ -100,7 +100,7 @@ fn assert_all_complete(documents: &[(String, String)]) {
     }
 }
 
-/// What the page says comes of a document, beyond that it completes.
+/// Checks the results that the page describes, beyond completion.
 fn assert_what_is_said_of(name: &str, place: &Place, ran: &Ran) {
     let prompts = place.prompts();
     let last = prompts.last().map_or("", String::as_str);

@@ -291,7 +291,7 @@ fn what_an_agent_forbids_itself_is_denied_and_models_are_what_they_mean() {
     assert_eq!(spec("b")["driver"]["model"], "claude-opus-4-5");
 }
 
-/// What an agent tries that may only read: every way to change a file, and one to read.
+/// Returns the steps of a read-only agent that tries every way to change a file, and two ways to read.
 fn attempts() -> Value {
     json!([{"steps": [
         {"write": {"path": "made.txt", "content": "x"}},

@@ -59,7 +59,7 @@ fn listed(place: &Place, flags: &[&str]) -> Vec<Value> {
     data(&ran)
 }
 
-/// Where each provider keeps what, at both levels: the file, and how it is then called.
+/// The places of each provider: provider, kind, level, file, and the name that calls the entity.
 const PLACES: &[(&str, &str, &str, &str, &str)] = &[
     ("windlass", "command", "project", "repo/.windlass/commands/NAME.md", "NAME"),
     ("windlass", "skill", "project", "repo/.windlass/skills/NAME/SKILL.md", "NAME"),

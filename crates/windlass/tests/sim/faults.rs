@@ -1,4 +1,4 @@
-//! What goes wrong with an agent, and that nothing of it is left or counted twice.
+//! Tests for failing agents: no process is left behind and no turn is counted twice.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! What an agent or a command prints, however much of it, takes no more memory than a little.
+//! Tests that Windlass needs little memory however much an agent or a command prints.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -14,7 +14,7 @@ use crate::place::{LIMIT, Place, Ran, done, last_turn, say};
 /// The most memory that `windlass` may have at any moment.
 const MOST_KB: u64 = 64 * 1024;
 
-/// How a turn of the fake agents ends.
+/// The last line of a turn of the fake agents.
 const END: &str = r#"{"type":"result","subtype":"success","is_error":false,"result":"done","num_turns":1}"#;
 
 /// The peak of a process's memory so far; none when it has ended.

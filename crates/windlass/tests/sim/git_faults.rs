@@ -1,5 +1,5 @@
-//! What goes wrong around git: its processes die, it leaves locks, it does not know who commits. No
-//! work is lost by it, and no agent is paid for nothing.
+//! Tests for failures around git: killed processes, stale locks, an unknown committer. No work is lost,
+//! and Windlass pays no agent for nothing.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -288,7 +288,7 @@ fn where_nobody_is_known_to_commit_several_tasks_at_once_are_refused_before_an_a
     assert_eq!(in_file(&place), ["1 pending", "2 pending", "3 pending"]);
 }
 
-/// When a process began, as the kernel counts.
+/// Returns the start time of a process, in clock ticks since boot.
 fn start_of(pid: u32) -> String {
     let line = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     line.rsplit_once(')').unwrap().1.split_whitespace().nth(19).unwrap().to_owned()

@@ -24,7 +24,7 @@ fn turn(text: &str) -> Value {
     json!([{"steps": [say(text)]}])
 }
 
-/// What the agent of a node was asked, in the order of its turns.
+/// Returns the prompts to the agent of a node, in the order of its turns.
 fn asked(place: &Place, node: &str) -> Vec<String> {
     let requests = place.requests();
     let of = |request: &&Value| {

@@ -51,7 +51,7 @@ fn place() -> Place {
     place
 }
 
-/// What is left in the end.
+/// The final state of a run, for comparison.
 #[derive(Debug, Clone, PartialEq)]
 struct Left {
     end: (String, String, u64),

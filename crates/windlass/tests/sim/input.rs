@@ -1,5 +1,5 @@
-//! What goes in and what comes out: input byte for byte, a clean environment, runs beside each
-//! other, long paths, and no escape codes.
+//! Tests for input and output: input byte for byte, a clean environment, parallel runs, long paths, and
+//! no escape codes.
 
 use crate::place::{Place, busy_turn, done, last_turn, say};
 use serde_json::json;

@@ -25,7 +25,7 @@ use windlass_testkit::Sealed;
 use windlass_testkit::programs::note_skip;
 use windlass_testkit::wait::until;
 
-/// What is killed at, by what it does.
+/// The groups of system calls at which the sweep kills Windlass.
 const CALLS: [&str; 3] = ["rename,renameat,renameat2", "unlink,unlinkat,link,linkat", "fsync,fdatasync"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +82,7 @@ impl Story {
     }
 }
 
-/// What follows a kill.
+/// The continuation after a kill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum After {
     /// The run is resumed at once.
@@ -93,7 +93,7 @@ enum After {
     KillTheRest,
 }
 
-/// Who dies, and where.
+/// The moment at which Windlass dies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Death {
     /// Windlass alone, at its n-th of these calls.
@@ -102,7 +102,7 @@ enum Death {
     Point(usize),
 }
 
-/// What a run leaves behind.
+/// The results of a run, for comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Left {
     ended: (Value, Value, Value),
@@ -234,7 +234,7 @@ fn first(story: Story, place: &Place, death: Option<(Death, After)>) -> Ran {
     place.spawn(command).end()
 }
 
-/// What is wrong with what is left.
+/// Returns the difference between the expected and the actual results, if any.
 fn compare(expected: &Left, found: &Left, after: After) -> Option<String> {
     let mut found = found.clone();
     if after != After::Resume {
@@ -248,7 +248,7 @@ fn is_full() -> bool {
     std::env::var("WINDLASS_SWEEP").is_ok_and(|value| value == "full")
 }
 
-/// Whether processes can be traced here: a container may forbid it.
+/// Decides whether `strace` works here: a container may forbid it.
 pub(crate) fn can_trace() -> bool {
     let mut strace = Sealed::in_memory().command("strace");
     let tried = strace.current_dir("/").args(["-qq", "-o", "/dev/null", "-e", "trace=none", "true"]).output();

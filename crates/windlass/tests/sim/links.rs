@@ -36,7 +36,7 @@ fn ground(place: &Place) {
     symlink("circle", repo.join("docs/circle")).unwrap();
 }
 
-/// What the tools of a run that write were told.
+/// Returns the decisions about the tools that write, in order.
 fn written(ran: &Ran) -> Vec<(&str, &str)> {
     let decisions = ran.lines.iter().filter(|line| line["type"] == "hook.decision");
     let told = decisions

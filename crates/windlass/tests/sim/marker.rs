@@ -1,9 +1,9 @@
-//! When a marker in the tracker completes a loop, and when it is only mentioned.
+//! Tests for markers: a marker in the tracker completes a loop, and a mere mention does not.
 
 use crate::place::{DONE, Place, last_turn, say};
 use serde_json::{Value, json};
 
-/// How a loop of one turn ends that leaves this in the tracker: 0 or 9.
+/// Returns the exit code of a loop of one turn that takes this step: 0 or 9.
 fn code_after(step: Value, looping: Value) -> i32 {
     let place = Place::playing(json!([{"steps": [step]}]));
     let mut looping = looping;

@@ -17,7 +17,7 @@ fn fetching() -> Value {
     json!([{"steps": [{"tool": {"name": "WebFetch", "input": {"url": "http://x.invalid"}, "result": "page"}}, done()]}])
 }
 
-/// What was decided about a tool.
+/// Returns the decision about a tool, with its reason.
 fn decision<'a>(ran: &'a Ran, tool: &str) -> (&'a str, Option<&'a str>) {
     let found: Vec<&Value> =
         ran.all("hook.decision").into_iter().filter(|it| it["tool"] == called(tool)).collect();
@@ -25,7 +25,7 @@ fn decision<'a>(ran: &'a Ran, tool: &str) -> (&'a str, Option<&'a str>) {
     (found[0]["decision"].as_str().unwrap(), found[0]["reason"].as_str())
 }
 
-/// What the agent was given as a tool's result.
+/// Returns the first tool result that the agent received.
 fn result(ran: &Ran) -> (bool, String) {
     let first = ran.all("session.event").into_iter().find(|event| event["kind"] == "tool_result").unwrap();
     (first["is_error"].as_bool().unwrap(), first["text"].as_str().unwrap().to_owned())

@@ -1,12 +1,12 @@
-//! What the tests of the binary share: a sealed place with a script for the `sim` driver, the
-//! binary in it, and what it printed.
+//! The setup that the tests of the binary share: a sealed place with a script for the `sim` driver, the
+//! binary in it, and its output.
 //!
-//! - [`Place`]: `go` runs `windlass` to its end, `start` leaves it running; `requests` is what
-//!   the agent was asked, byte for byte.
-//! - [`Ran`]: exit code, output, and the JSON lines of `--json`.
-//! - [`Going`]: a `windlass` that runs: wait for a line, send a signal, wait for its end.
+//! - [`Place`]: `go` runs `windlass` to its end and `start` leaves it running. `requests` returns the
+//!   requests to the agent, byte for byte.
+//! - [`Ran`]: the exit code, the output, and the JSON lines of `--json`.
+//! - [`Going`]: a running `windlass`. A test can wait for a line, send a signal, or wait for its end.
 //!
-//! Nothing here waits without a deadline.
+//! Every wait has a deadline.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -119,7 +119,7 @@ impl Place {
         Going { child: command.spawn().expect("windlass starts"), stdout, stderr }
     }
 
-    /// What the agent was asked, turn by turn.
+    /// Returns the requests to the agent, turn by turn.
     pub(crate) fn requests(&self) -> Vec<Value> {
         let text = fs::read_to_string(self.sealed.root().join("requests.jsonl")).unwrap_or_default();
         text.lines().map(|line| serde_json::from_str(line).expect("a request is JSON")).collect()
@@ -208,7 +208,7 @@ impl Place {
         going.end();
     }
 
-    /// What `ps` says of the runs, newest first.
+    /// Returns the runs that `ps` lists, newest first.
     #[track_caller]
     pub(crate) fn ps(&self) -> Vec<Value> {
         let listed = self.go(&["ps", "--json"]);
@@ -261,12 +261,12 @@ impl Going {
         json_lines(&read(&self.stdout))
     }
 
-    /// What was printed so far.
+    /// Returns the standard output so far.
     pub(crate) fn output(&self) -> String {
         read(&self.stdout)
     }
 
-    /// What was printed to standard error so far.
+    /// Returns the standard error so far.
     pub(crate) fn errors(&self) -> String {
         read(&self.stderr)
     }

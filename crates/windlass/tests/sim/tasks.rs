@@ -49,14 +49,14 @@ pub(crate) fn begun(ran: &Ran) -> Vec<String> {
     ran.all("round.started").iter().map(|data| data["task"].as_str().unwrap().to_owned()).collect()
 }
 
-/// What became of each, as they ended: `1 passing`.
+/// Returns each settled task with its status, in the order of settling: `1 passing`.
 pub(crate) fn ended(ran: &Ran) -> Vec<String> {
     let told =
         |data: &&Value| format!("{} {}", data["task"].as_str().unwrap(), data["status"].as_str().unwrap());
     ran.all("task.settled").iter().map(told).collect()
 }
 
-/// What the file says, in its order.
+/// Returns each task of the file with its status, in the order of the file.
 pub(crate) fn in_file(place: &Place) -> Vec<String> {
     let listed = place.go(&["tasks", "list", "--json"]);
     assert_eq!(listed.code, 0, "{listed}");
@@ -67,7 +67,6 @@ pub(crate) fn in_file(place: &Place) -> Vec<String> {
     listed.lines.iter().map(told).collect()
 }
 
-/// How the run ended, in words.
 pub(crate) fn detail(ran: &Ran) -> String {
     ran.finished()["detail"].as_str().unwrap_or_default().to_owned()
 }

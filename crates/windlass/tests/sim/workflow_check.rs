@@ -1,4 +1,4 @@
-//! What is wrong with workflows and with what is typed for them, and who hears of it.
+//! Tests for mistakes in workflows and in their arguments, and for the commands that report them.
 
 use crate::place::{Place, last_turn, say};
 use rustix::fs::{CWD, FileType, Mode, mknodat};

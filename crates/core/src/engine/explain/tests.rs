@@ -1,4 +1,4 @@
-//! Why nodes ran or did not, told by runs of command lines.
+//! Tests for the explanations why nodes ran or did not, with runs of command nodes.
 
 use std::collections::BTreeMap;
 

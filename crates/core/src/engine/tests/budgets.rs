@@ -1,4 +1,4 @@
-//! What may be spent: by the run, by a node, by its tries together.
+//! Tests for budgets: of the run, of a node, and of the tries of a node together.
 
 use std::time::Duration;
 

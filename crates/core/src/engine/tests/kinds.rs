@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What the section of the architecture page begins with.
+/// The heading of the section in the architecture page.
 const SECTION: &str = "### How to add a kind of node";
 
 /// Every file of the workspace that is shipped and names the node, by its path from `crates`.

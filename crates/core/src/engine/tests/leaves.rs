@@ -351,7 +351,7 @@ fn another_run_may_spend_what_is_left() {
     assert_eq!(child.budget, left);
 }
 
-/// What is left to the runs that were started, where it is less than what each was given.
+/// Returns the remaining budgets of the started runs that may spend less than their own budget.
 fn allowances(story: &Story) -> Vec<(NodeId, Budget)> {
     let mut ledger = Ledger::default();
     ledger.note(&story.state);

@@ -187,7 +187,7 @@ impl Story {
         self.state.to_perform().iter().map(|planned| planned.id.to_string()).collect()
     }
 
-    /// What the last fact made the run do, by name.
+    /// Returns the effects that the last event caused, by name.
     pub(super) fn does(&self) -> Vec<String> {
         self.step.effects.iter().map(|planned| planned.id.to_string()).collect()
     }
@@ -312,7 +312,7 @@ impl Story {
         found.unwrap_or_else(|| panic!("no session is started: {:?}", self.does()))
     }
 
-    /// What the hook was just told.
+    /// Returns the answer to the hook in the last step.
     pub(super) fn answer(&self) -> HookAnswer {
         let found = self.step.effects.iter().find_map(|planned| match &planned.effect {
             Effect::AnswerHook { answer, .. } => Some(answer.clone()),
@@ -321,7 +321,7 @@ impl Story {
         found.unwrap_or_else(|| panic!("no hook is answered: {:?}", self.does()))
     }
 
-    /// What a command line that is open is.
+    /// Returns the command line that a node is running.
     pub(super) fn command(&self, node: &str) -> String {
         let id = self.open_of(node, Verb::Shell);
         let found = self.state.bookkeeping.open.iter().find(|planned| planned.id == id);
@@ -331,7 +331,7 @@ impl Story {
         }
     }
 
-    /// How a node was last over.
+    /// Returns the last outcome of a node.
     pub(super) fn became(&self, node: &str) -> (FinalStatus, EndReason) {
         let seen = self.state.bookkeeping.nodes.get(&NodeId::new(node));
         let outcome = seen.and_then(|seen| seen.outcome.clone());
@@ -340,7 +340,7 @@ impl Story {
         (status, reason)
     }
 
-    /// How the run ended, where it has; the log says the same.
+    /// Returns the outcome of the finished run, and checks that its log folds to the same state.
     pub(super) fn ended(&self) -> (FinalStatus, EndReason) {
         let folded = fold(RunId::new("r"), &self.records);
         assert_eq!(folded.as_ref(), Some(&self.state), "the log folds to what is here");
@@ -351,7 +351,7 @@ impl Story {
         }
     }
 
-    /// Why it ended, in words.
+    /// Returns the detail of the outcome of the run.
     pub(super) fn detail(&self) -> String {
         self.state.outcome().and_then(|outcome| outcome.detail.clone()).unwrap_or_default()
     }

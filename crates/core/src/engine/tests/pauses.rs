@@ -7,7 +7,7 @@ use crate::graph::builder::{LoopRounds, ask, clear_context, prompt, shell, wait,
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// What people were told of nodes and rounds by the last fact.
+/// Returns the news of the last step about nodes and rounds.
 fn told(story: &Story) -> Vec<String> {
     let name = |news: &News| match news {
         News::NodeStarted { node, .. } => Some(format!("{node} begins")),

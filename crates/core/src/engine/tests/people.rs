@@ -1,4 +1,4 @@
-//! Who asks and who answers, when several are at work.
+//! Tests for questions and answers when several agents and people take part.
 
 use serde_json::json;
 
@@ -114,7 +114,7 @@ fn a_new_owner_tells_what_is_waited_for_each_time_and_an_agents_question_when_it
     }
 }
 
-/// What people were just told, by what is asked.
+/// Returns the news of the last step, by the hook that asks.
 fn told(story: &Story) -> Vec<String> {
     let told = |news: &News| match news {
         News::TakenOver => "taken over".to_owned(),

@@ -169,7 +169,7 @@ impl Story {
         self.tell(Event::SessionEnded { effect, end }).cleaned(node)
     }
 
-    /// Whether the round's task may be passing, and the words by which it is settled.
+    /// Returns whether the task of a round may be passing, and the agent's text that settles it.
     fn settles(&self, round: &str) -> (bool, Option<String>) {
         let Effect::SettleTask { ok, said, .. } = self.effect_of(round, Verb::Settle) else {
             panic!("settled")

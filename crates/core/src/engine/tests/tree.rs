@@ -11,7 +11,7 @@ use crate::graph::builder::{clear_context, prompt, workflow};
 struct Tree {
     ledger: Ledger,
     runs: BTreeMap<RunId, RunState>,
-    /// What is open, and of whom.
+    /// The open effects, each with its run.
     open: Vec<(RunId, Planned)>,
     turns: u32,
     tokens: u64,

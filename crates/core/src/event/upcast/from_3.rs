@@ -24,10 +24,8 @@ fn event(event: &mut Value) -> UpcastResult {
         "prepared" => prepared(event),
         "hook_asked" => hook_asked(event),
         "session_ended" => session_ended(event),
-        "task_settled" => task_settled(event),
         "worktree_made" => worktree_made(event),
         "landed" => landed(event),
-        "person_answered" => person_answered(event),
         _ => Ok(()),
     }
 }
@@ -90,10 +88,6 @@ fn session_ended(event: &mut Value) -> UpcastResult {
     Ok(())
 }
 
-fn task_settled(_event: &mut Value) -> UpcastResult {
-    Ok(())
-}
-
 /// Version 3 stored the error as the branch if there was no folder.
 fn worktree_made(event: &mut Value) -> UpcastResult {
     let fields = fields_in(event)?;
@@ -120,10 +114,6 @@ fn landed(event: &mut Value) -> UpcastResult {
         (false, false) => json!({"refused": {"why": what}}),
     };
     fields.insert("end".to_owned(), end);
-    Ok(())
-}
-
-fn person_answered(_event: &mut Value) -> UpcastResult {
     Ok(())
 }
 

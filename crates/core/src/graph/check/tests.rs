@@ -56,7 +56,7 @@ fn known(registry: &Registry) -> CheckContext<'_> {
     known
 }
 
-/// What is said of a workflow, a line for each finding.
+/// Returns the findings of a check, one line each.
 fn said_by(builder: Builder, known: &CheckContext<'_>) -> Vec<String> {
     let workflow = builder.end().expect("a workflow in form");
     check(&workflow, known).iter().map(ToString::to_string).collect()

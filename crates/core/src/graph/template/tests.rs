@@ -1,4 +1,4 @@
-//! What templates say, where they go wrong, and which names they use.
+//! Tests for templates: rendering, errors and their positions, and the names that a template uses.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -68,7 +68,7 @@ fn an_output_is_its_text_and_has_parts() {
     assert_eq!(value("outputs.plan.value"), Ok(json!({ "steps": ["one", "two"] })));
 }
 
-/// What can be done with a text: `X` stands for it.
+/// Returns every kind of expression that uses a text, with `X` in its place.
 fn all_that_is_done_with_a_text() -> Vec<String> {
     let mut forms: Vec<String> = [
         "X",

@@ -1,4 +1,4 @@
-//! Which marks are the agent's word, and which are not.
+//! Tests for telling the markers that the agent wrote from those that it only mentions.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What is the agent's word in Markdown, and what is only shown.
+//! Tests for telling an agent's own words in Markdown from quoted text and code.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! What a text says once the arguments are in it.
+//! Tests for the expansion of arguments in a text.
 
 use super::super::known::tests::found;
 use super::*;

@@ -1,4 +1,4 @@
-//! Which entity a name means, whatever the order in which they were found.
+//! Tests that a name means the same entity in whatever order the entities were found.
 
 use std::sync::Arc;
 use std::thread;

@@ -1,4 +1,4 @@
-//! What lists, switches and permissions come to.
+//! Tests for the limits that result from lists, switches and permissions.
 
 use std::collections::BTreeMap;
 

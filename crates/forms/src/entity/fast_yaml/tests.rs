@@ -1,4 +1,5 @@
-//! What is read here and what is declined, and that the whole reader says the very same.
+//! Tests for the texts that the fast reader accepts or declines, and that the full reader gives the same
+//! results.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! What a `tasks.json` may say, how each mistake is answered, and that nothing is lost.
+//! Tests for `tasks.json`: the accepted forms, the message for each mistake, and lossless edits.
 
 mod editing;
 mod properties;
@@ -53,7 +53,7 @@ fn fine(text: &str) -> TaskDocument {
     document
 }
 
-/// What is said about a text that cannot be used.
+/// Returns the problems of a text that Windlass cannot use.
 fn complaints(text: &str) -> Vec<String> {
     let reading = read(text, "tasks.json");
     assert_eq!(reading.document, None, "{text}");

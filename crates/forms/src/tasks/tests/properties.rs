@@ -1,4 +1,4 @@
-//! What holds for every text and every list of tasks.
+//! Properties of every text and every list of tasks.
 
 use proptest::prelude::*;
 use windlass_core::tasks::{Task, TaskId, TaskStatus, Tasks};

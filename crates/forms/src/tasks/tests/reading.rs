@@ -1,4 +1,4 @@
-//! How a text is read, and what is said about it.
+//! Tests for reading a text, and for the diagnostics about it.
 
 use windlass_core::tasks::TaskStatus;
 

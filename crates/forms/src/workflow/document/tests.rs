@@ -1,4 +1,4 @@
-//! What the reader makes of whole documents.
+//! Tests for reading whole workflow documents.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ fn good(text: &str) -> WorkflowDocument {
     document.unwrap()
 }
 
-/// What is wrong, without the word that more may be.
+/// Returns the messages about a text, without the note that there may be more.
 fn messages(text: &str) -> Vec<String> {
     let said = read(text, "w.yaml").1.into_iter().map(|diagnostic| diagnostic.message);
     said.filter(|message| message != "fix these first; there may be more").collect()

@@ -1,4 +1,4 @@
-//! What a `workflow.json` may say, and how each mistake is answered.
+//! Tests for `workflow.json`: the accepted forms, and the message for each mistake.
 
 use super::*;
 

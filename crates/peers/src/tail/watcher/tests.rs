@@ -1,4 +1,4 @@
-//! What a reader of a watched child is told, and when.
+//! Tests for the lines and the end that a reader of a watched child receives.
 
 use super::*;
 use rustix::fs::{FlockOperation, flock};

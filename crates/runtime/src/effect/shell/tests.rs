@@ -51,7 +51,7 @@ impl Stage {
         self.dir.path().join("work").join(name)
     }
 
-    /// What a command wrote into a file of the workspace.
+    /// Returns the contents of a file that a command wrote in the workspace.
     fn wrote(&self, name: &str) -> String {
         fs::read_to_string(self.work(name)).unwrap_or_default()
     }
@@ -92,7 +92,7 @@ async fn wait_until(what: &str, holds: impl Fn() -> bool) {
     }
 }
 
-/// Whether the process whose id stands in a file is still there.
+/// Decides whether a process is alive. `pid` is the text of the file that holds its id.
 fn lives(pid: &str) -> bool {
     let status = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
     !status.is_empty() && !status.contains(") Z ")

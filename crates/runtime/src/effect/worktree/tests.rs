@@ -105,14 +105,14 @@ fn commit(dir: impl AsRef<Path>, name: &str, text: &str) -> String {
     run(dir, &["rev-parse", "HEAD"])
 }
 
-/// What an agent is told that has to do better.
+/// Returns the message that sends the agent back to improve its work.
 #[track_caller]
 fn refusal(told: LandingResult) -> String {
     let LandingResult::Refused(why) = told else { panic!("{told:?}") };
     why
 }
 
-/// What a person is told who has to put something right.
+/// Returns the message that asks a person to fix something first.
 #[track_caller]
 fn hindrance(told: LandingResult) -> String {
     let LandingResult::Hindered(why) = told else { panic!("{told:?}") };

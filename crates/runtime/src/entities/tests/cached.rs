@@ -1,4 +1,4 @@
-//! What is known from the last time, and when it is not trusted.
+//! Tests for the cache of entities: when Windlass reuses it and when it reads the files again.
 
 use std::fs::{File, FileTimes};
 use std::os::unix::fs::PermissionsExt;

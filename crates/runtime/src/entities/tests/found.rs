@@ -1,4 +1,4 @@
-//! What is found, where, and what is wrong with it.
+//! Tests for finding entities: the folders searched, precedence, and broken files.
 
 use std::os::unix::fs::symlink;
 

@@ -1,4 +1,4 @@
-//! What is told while somebody listens.
+//! Tests for watching entities: the changes that a listener receives.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What is refused before anything runs.
+//! Tests for requests that the plan refuses before anything runs.
 
 use super::*;
 

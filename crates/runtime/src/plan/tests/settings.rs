@@ -1,4 +1,4 @@
-//! Which setting holds for a session, and the rules of its loop.
+//! Tests for the settings of a session, by precedence, and for the rules of its loop.
 
 use windlass_core::graph::workflow::{Budget, NodeKind, TurnLoop};
 use windlass_core::looping::{DEFAULT_CONTINUE, DEFAULT_MARKER, DEFAULT_TRACKER, LoopRules, MarkerMatch};

@@ -1,4 +1,4 @@
-//! What a listener is told, and in which order.
+//! Tests for subscriptions: the items that a listener receives, and their order.
 
 use std::collections::BTreeMap;
 use std::io::Write;

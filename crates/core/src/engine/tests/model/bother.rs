@@ -1,4 +1,4 @@
-//! What comes to a run unasked: hooks of its agents, people, and outcomes that come too late.
+//! Events that reach a run unasked: hooks of its agents, people, and late outcomes.
 
 use serde_json::json;
 

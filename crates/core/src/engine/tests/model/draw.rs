@@ -114,7 +114,7 @@ fn text() -> impl Strategy<Value = String> {
     .prop_map(str::to_owned)
 }
 
-/// What is common to all nodes.
+/// Adds the fields that all kinds of node share.
 fn around(step: BoxedStrategy<Node>) -> BoxedStrategy<Node> {
     let when = prop::option::weighted(0.1, condition());
     let budget = prop::option::weighted(0.12, budget(1..5));

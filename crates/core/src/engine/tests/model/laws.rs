@@ -1,5 +1,5 @@
-//! What holds after every step, whatever happens. Counted here anew, from facts and effects alone
-//! where that can be.
+//! The laws that every step of a run must obey. They count on their own, from events and effects alone
+//! where possible.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,19 +23,19 @@ use crate::run::{
 };
 use crate::spec::Spec;
 
-/// What is known of a node.
+/// The facts about a node that the laws need.
 struct Known {
     step: Drawn,
     /// The gates before it in its own sequence.
     gates: Vec<NodeId>,
-    /// How many rounds and tries of blocks are in its name.
+    /// The number of rounds and tries of blocks in its name.
     marks: usize,
 }
 
 /// A node in one of its rounds, whatever try.
 type InRound = (NodeId, String);
 
-/// What is known of a run from outside.
+/// The knowledge about a run that the laws collect from outside.
 pub(super) struct Laws {
     nodes: BTreeMap<NodeId, Known>,
     /// A plugin holds turns of its own, which are known late.
@@ -46,21 +46,21 @@ pub(super) struct Laws {
     planned: BTreeSet<EffectId>,
     handed: BTreeSet<EffectId>,
     started: BTreeSet<NodeId>,
-    /// What is done, or was left out.
+    /// Nodes that are done or were skipped.
     passed: BTreeSet<InRound>,
     /// Turns begun by each session.
     turns: BTreeMap<InRound, u32>,
     rounds: BTreeSet<(NodeId, u32)>,
     /// Sessions that ended well.
     well: BTreeSet<NodeId>,
-    /// What its own turns spent, and what each run it started has so far.
+    /// The spending of its own turns. `children` has the spending of each run that it started.
     own: Spent,
     children: BTreeMap<EffectId, Spent>,
     children_in_all: Spent,
     facts: Vec<Event>,
 }
 
-/// What was so before a step.
+/// The state before a step.
 pub(super) struct Before {
     is_ending: bool,
     is_done: bool,
@@ -389,7 +389,7 @@ impl Laws {
         }
     }
 
-    /// What a pause held back was paid for when it was planned.
+    /// Decides whether a step ends a pause. The run paid for the deferred effects when it planned them.
     fn is_released(&self, step: &Decision) -> bool {
         step.news.iter().any(|news| matches!(news, News::GoesOn))
     }
@@ -434,7 +434,7 @@ impl Laws {
         assert!(most == 0 || round <= most, "round {round} of {node} begins, of {most}; {}", self.told());
     }
 
-    /// What is open, or is asked, is of a node that is under way, or of a task's round.
+    /// Checks that each open effect and question belongs to a node in progress or to the round of a task.
     fn what_is_open_is_of_nodes_under_way(&self, state: &RunState) {
         let mut actives = Vec::new();
         state.root.actives(&mut actives);
@@ -453,7 +453,7 @@ impl Laws {
         }
     }
 
-    /// Who asks for a tool or a person gets an answer, or waits for a person.
+    /// Checks that a hook call gets one answer, unless it waits for a person or asks to stop.
     fn hooks_are_answered(&self, event: &Event, state: &RunState, step: &Decision) {
         let Event::HookAsked { call } = event else { return };
         let answers = |planned: &&Planned| matches!(&planned.effect, Effect::AnswerHook { hook, .. } if *hook == call.id);

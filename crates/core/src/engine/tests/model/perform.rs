@@ -1,4 +1,4 @@
-//! What a world makes of what is wanted: it performs effects, well or badly.
+//! Performs the effects of a run, with success or failure.
 
 use serde_json::json;
 

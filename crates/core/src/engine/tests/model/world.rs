@@ -16,7 +16,7 @@ use crate::time::Moment;
 
 pub(super) struct World {
     pub(super) state: RunState,
-    /// What a process would know that has only the log; it trails behind until a crash.
+    /// The state that a process would have from the log alone. It lags behind until a crash.
     shadow: Option<RunState>,
     pub(super) records: Vec<Record>,
     shadowed: usize,
@@ -133,7 +133,7 @@ impl World {
         self.perform(&open[which]);
     }
 
-    /// What a friendly world does next.
+    /// Takes the next step of a world in which nothing goes wrong.
     pub(super) fn plainly(&mut self) {
         let is_due = |world: &World, planned: &Planned| match planned.id.verb {
             Verb::Timeout => false,

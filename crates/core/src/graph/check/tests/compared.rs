@@ -274,7 +274,8 @@ fn the_value_of_another_workflow_is_that_of_its_last_node() {
     );
 }
 
-/// What is never so in a workflow where nothing goes on after a failure, whose last node says this.
+/// Returns the comparisons that can never be true when the last node has this text. In this workflow no
+/// node runs after a failure.
 fn sure(text: &str) -> Vec<String> {
     let list = json!({
         "type": "object",

@@ -1,4 +1,4 @@
-//! What holds for any text and any arguments.
+//! Properties of expansion for any text and any arguments.
 
 use proptest::prelude::*;
 

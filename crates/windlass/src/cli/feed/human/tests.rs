@@ -1,4 +1,4 @@
-//! What a person sees of a run.
+//! Tests for the feed of a run as a person reads it.
 
 use std::collections::BTreeMap;
 
