@@ -33,6 +33,9 @@ pub(crate) enum InboxMessage {
 /// The owner's reply to a request that it had not received before.
 pub(crate) const FRESH: &str = "fresh";
 
+/// The owner's reply to an answer for which no question is open.
+pub(crate) const NOT_ASKED: &str = "not_asked";
+
 /// A request as it arrives at the socket of the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SocketRequest {

@@ -60,7 +60,10 @@ pub(crate) fn put(
     }
     match checkout::create_new(&path, text.as_bytes(), FileMode::Shared) {
         Ok(true) => Ok(path),
-        Ok(false) => Err(wrong("there is one already".to_owned()).hint("change that one, or move it away")),
+        Ok(false) => {
+            let text = format!("{} already exists", path.display());
+            Err(UserError::new(UserErrorKind::Configuration, text).hint("edit that file, or move it away"))
+        }
         Err(error) => Err(wrong(error.why())),
     }
 }

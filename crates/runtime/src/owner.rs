@@ -34,7 +34,7 @@ use crate::effect::{Fact, Performed, RunContext};
 use crate::error::RunError;
 use crate::feed::{Feed, FeedItem};
 use crate::handle::OwnerStart;
-use crate::inbox::{FRESH, InboxMessage, SocketRequest, event_of};
+use crate::inbox::{FRESH, InboxMessage, NOT_ASKED, SocketRequest, event_of};
 use crate::person::why_not;
 use crate::seal::InboxKey;
 use crate::view::children;
@@ -380,8 +380,21 @@ impl Owner {
         if !waits && handle.keep(&run, &id, &message)? == PutResult::Known {
             return Ok("known");
         }
+        // The turn that asked may have ended since the client looked. Its agent asks again, and the answer to
+        // the old question must not count as given.
+        if !waits && !self.is_asked(&message) {
+            self.store.discard(&run, &id)?;
+            return Ok(NOT_ASKED);
+        }
         self.tell(event_of(id.clone(), message), vec![id]).await?;
         Ok(FRESH)
+    }
+
+    /// Returns false for an answer to a question that is not open.
+    fn is_asked(&self, message: &InboxMessage) -> bool {
+        let InboxMessage::Reply { hook, .. } = message else { return true };
+        let asks = &self.state.bookkeeping.asks;
+        asks.iter().any(|ask| hook.as_ref().is_none_or(|hook| ask.hook == *hook))
     }
 
     /// Advances the run: decides, commits, then acts. Nothing else changes the state.

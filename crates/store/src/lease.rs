@@ -37,7 +37,7 @@ impl Lease {
 /// An error from acquiring a run.
 #[derive(Debug, thiserror::Error)]
 pub enum LeaseError {
-    #[error("run `{run}` is owned by {}", name_owner(*pid))]
+    #[error("run {run} is already running, in {}", name_owner(*pid))]
     Held {
         run: RunId,
         /// The process id of the owner, if its lock file was readable.

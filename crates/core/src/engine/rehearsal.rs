@@ -137,7 +137,7 @@ impl RehearsalStage {
             News::NodeSkipped { node, why } => self.record(node, "skipped", why.clone()),
             News::Round { node, round, task } => {
                 let task = task.as_ref().map(|task| format!(", task {task}")).unwrap_or_default();
-                self.record(node, "round", format!("round {round}{task}"));
+                self.record(node, "round", format!("iteration {round}{task}"));
             }
             News::NodeFinished { node, outcome, .. } if outcome.status != FinalStatus::Completed => {
                 let detail = outcome.detail.clone().unwrap_or_else(|| outcome.reason.word().to_owned());
@@ -327,7 +327,7 @@ impl RehearsalStage {
             let question = ask.questions.first().cloned().unwrap_or_default();
             let first = question.options.into_iter().next();
             let answer = first.map_or_else(|| "yes".to_owned(), |option| option.label);
-            self.record(&ask.node, "asks", format!("{} (here: {answer})", question.text));
+            self.record(&ask.node, "asks", format!("{} (stub answer: {answer})", question.text));
             let reply = PersonReply::Answers { answers: vec![(String::new(), answer)] };
             return Some(Event::PersonAnswered { inbox, hook: Some(ask.hook), reply });
         }

@@ -84,10 +84,16 @@ impl<'a> CheckedCall<'a> {
             Some("glob") => text("pattern"),
             _ => None,
         };
-        let sought = sought.map(|files| match path_of(input) {
-            Some(path) if !files.starts_with('/') => format!("{path}/{files}"),
-            _ => files.to_owned(),
-        });
+        let sought = match (sought, path_of(input)) {
+            (Some(files), Some(path)) if !files.starts_with('/') => Some(format!("{path}/{files}")),
+            (Some(files), _) => Some(files.to_owned()),
+            // A search in a folder reaches all files below it. A search of the whole workspace is no reason to
+            // refuse it because of some of its files.
+            (None, Some(path)) if kind == ToolName::Search && is_below(path, around) => {
+                Some(format!("{path}/**"))
+            }
+            (None, _) => None,
+        };
         let sought = sought.map(|files| CleanPath::new(&files, around.workspace));
         CheckedCall { kind, tool, subject, sought }
     }
@@ -123,7 +129,13 @@ impl<'a> CheckedCall<'a> {
         self.is_named_by(rule)
             || self.is_shell() && is_named(name, "bash")
             || is_variant(rule, self.tool)
-            || self.is_unknown() && tools::kind(name) == Some(self.kind)
+            || (self.is_unknown() || self.is_every_search()) && tools::kind(name) == Some(self.kind)
+    }
+
+    /// Returns true if the agent has one tool for every search. A rule about one way to search then applies
+    /// to all of it, or it would be lost.
+    fn is_every_search(&self) -> bool {
+        self.kind == ToolName::Search && ToolName::parse(self.tool) == Some(ToolName::Search)
     }
 
     /// Returns true if Windlass does not know the agent's name for the tool. Then only its kind counts.
@@ -289,6 +301,13 @@ pub(super) fn whole(path: &str, workspace: &str) -> String {
         }
     }
     format!("/{}", parts.join("/"))
+}
+
+/// Returns true unless a search in this folder covers the whole workspace.
+fn is_below(folder: &str, around: CallSite<'_>) -> bool {
+    let folder = CleanPath::new(folder, around.workspace);
+    let is_above = || around.workspace.starts_with(folder.whole.trim_end_matches('/'));
+    folder.inner.as_ref().map_or_else(|| !is_above(), |inner| inner != ".")
 }
 
 impl CleanPath {

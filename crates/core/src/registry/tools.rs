@@ -265,6 +265,13 @@ pub fn name_error(name: &str, pattern: Option<&str>) -> Option<(&'static str, &'
         _ if name.starts_with("mcp__") => {
             Some(("a rule about an MCP tool cannot have a pattern", "name the tool alone"))
         }
+        _ if name.eq_ignore_ascii_case("mcp") => Some((
+            "a rule about MCP tools cannot have a pattern",
+            "name the server or the tool: `mcp__server`",
+        )),
+        _ if name.eq_ignore_ascii_case("other") => {
+            Some(("a rule about other tools cannot have a pattern", "name the tool alone"))
+        }
         Some("read" | "write" | "edit" | "multiedit" | "notebookedit" | "list") => {
             path_pattern_error(pattern)
         }

@@ -31,7 +31,7 @@ impl fmt::Display for Deadlock {
                 write!(f, "task {task} waits for {dependency}, which is not in the file")
             }
             Deadlock::Failed { task, dependency } => {
-                write!(f, "task {task} waits for {dependency}, which has failed")
+                write!(f, "task {task} waits for task {dependency}, which failed")
             }
             Deadlock::LeftOut { task, dependency } => write!(
                 f,
@@ -54,7 +54,10 @@ impl Deadlock {
             }
             Deadlock::Failed { dependency, .. } => {
                 let dependency = typed(dependency.as_str());
-                format!("try it again: `windlass tasks set {dependency} pending`; or skip it: `… skip`")
+                format!(
+                    "retry it: `windlass tasks set {dependency} pending`, or skip it: \
+                     `windlass tasks set {dependency} skip`"
+                )
             }
             Deadlock::LeftOut { dependency, .. } => {
                 let dependency = typed(dependency.as_str());

@@ -18,6 +18,7 @@ pub(super) fn refusal(path: &[&str], given: &SettingValue, settings: &Settings) 
         ["permissions", "allow"] => Some("it would loosen what an agent may do"),
         ["entities", "user_path"] => Some("it would replace your prompts with its own"),
         ["on_permission"] => is_allow(given).then_some("it would loosen what an agent may do"),
+        ["isolation"] => raises(given, settings.isolation).then_some("it would loosen what an agent may do"),
         ["max_isolation"] => {
             raises(given, settings.max_isolation).then_some("it would raise what a workflow may ask for")
         }

@@ -79,7 +79,7 @@ pub(super) const REFERENCE: &[SettingReference] = &[
                   project's settings. `permissive` allows every tool and also loads yours.",
         example: "\"strict\"",
         flag: Some("--isolation"),
-        project: None,
+        project: Some("not make it more permissive"),
     },
     SettingReference {
         key: "max_isolation",
@@ -183,8 +183,8 @@ pub(super) const REFERENCE: &[SettingReference] = &[
     SettingReference {
         key: "durability",
         value: ValueType::Word(|| words(&DURABILITIES)),
-        meaning: "What a recorded decision survives before Windlass acts on it: `full` survives a power cut, `normal` survives a crash \
-                  of the process.",
+        meaning: "How safely Windlass records a decision before it acts: `full` survives a power cut, `normal` only a crash of the \
+                  process.",
         example: "\"normal\"",
         flag: None,
         project: None,
@@ -227,7 +227,8 @@ pub(super) const REFERENCE: &[SettingReference] = &[
     SettingReference {
         key: "permissions.allow",
         value: ValueType::Rules,
-        meaning: "Tool calls that need no permission. `deny` and `ask` win over it.",
+        meaning: "Tool calls that need no permission. If the list is not empty, every other tool call needs one. `deny` and `ask` win \
+                  over it.",
         example: "[\"shell(cargo test *)\"]",
         flag: None,
         project: Some("not set it"),
@@ -379,7 +380,7 @@ fn comment(text: &str) -> String {
 const PAGE_HEAD: &str = "\
 # Configuration
 
-Windlass reads settings from five layers. A higher layer wins:
+Windlass reads settings from five layers. A later layer wins:
 
 1. the built-in defaults;
 2. your file, `$XDG_CONFIG_HOME/windlass/config.toml` (usually `~/.config/windlass/config.toml`);
@@ -387,7 +388,7 @@ Windlass reads settings from five layers. A higher layer wins:
 4. environment variables that start with `WINDLASS_`;
 5. flags.
 
-`windlass config show` prints every setting with its value and the layer it comes from. An unknown key is a warning with a suggestion. An
+`windlass config show` prints every setting that has a value, and the layer it comes from. An unknown key is a warning with a suggestion. An
 unknown key in `[permissions]`, or a typo in a key that limits an agent, is an error.
 
 A project's file comes with the repository that you cloned, so it cannot widen what an agent may do. The settings below say where a limit applies.

@@ -39,6 +39,8 @@ fn complaints(layers: Vec<Layer>) -> Vec<String> {
 fn a_rule_that_could_never_hold_is_an_error_with_what_to_write() {
     for (rule, hint) in [
         ("mcp__a__b(x)", "name the tool alone"),
+        ("mcp(server)", "name the server or the tool"),
+        ("other(Frobnicate)", "name the tool alone"),
         ("Edit:*", "write the tool alone"),
         ("Write(.env:*)", "write `*` for any text"),
         ("Write({.env,src/**})", "write one rule for each"),
@@ -321,6 +323,23 @@ fn a_project_may_tighten() {
 }
 
 #[test]
+fn a_project_may_make_the_isolation_stricter_and_never_looser() {
+    let of = |mine: &str, theirs: &str| {
+        let layer = |word: &str| format!("isolation = \"{word}\"\n");
+        resolve(vec![user(&layer(mine)), project(&layer(theirs))])
+    };
+    assert_eq!(of("minimal", "strict").settings.isolation, Isolation::Strict);
+    let looser = of("strict", "permissive");
+    assert_eq!(looser.settings.isolation, Isolation::Strict);
+    assert!(
+        looser.diagnostics[0].message.contains("`isolation` is ignored in a project's file"),
+        "{looser:?}"
+    );
+    let alone = resolve(vec![project("isolation = \"permissive\"\n")]);
+    assert_eq!(alone.settings.isolation, Isolation::Minimal);
+}
+
+#[test]
 fn nobody_gets_more_than_the_most_isolation_allows() {
     let most = || user("max_isolation = \"strict\"\n");
     let above = "`isolation` `permissive` is above `max_isolation`, which is `strict`";
@@ -328,7 +347,8 @@ fn nobody_gets_more_than_the_most_isolation_allows() {
     assert_eq!(resolve(by_flag.clone()).settings.isolation, Isolation::Strict);
     assert_eq!(complaints(by_flag), [format!("--isolation error: {above}")]);
     let by_project = vec![most(), project("isolation = \"permissive\"\n")];
-    assert_eq!(complaints(by_project), [format!("project.toml:1 warning: {above}")]);
+    assert_eq!(resolve(by_project.clone()).settings.isolation, Isolation::Strict);
+    assert!(complaints(by_project)[0].starts_with("project.toml:1:1 warning: `isolation` is ignored"));
     assert_eq!(complaints(vec![most()]), Vec::<String>::new());
 }
 

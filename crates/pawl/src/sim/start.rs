@@ -52,8 +52,10 @@ impl ProcessInputs<'_> {
             [flag, file, ..] if flag == "--plain" => plain::flags(file)?,
             args => args::parse(args),
         };
-        let path =
-            variable(&self.env, SCRIPT).ok_or_else(|| format!("{SCRIPT} must name a script to play"))?;
+        let path = variable(&self.env, SCRIPT).ok_or_else(|| {
+            let hint = "`windlass sim --check FILE` checks one";
+            format!("no script: set {SCRIPT} to a script file\n  hint: {hint}")
+        })?;
         let script = SimScript::read(&self.cwd.join(path)).map_err(|error| error.to_string())?;
         let prompt = read_prompt(&flags, self.input)?;
         Ok((flags, script, prompt))

@@ -76,9 +76,9 @@ fn put(home: &Home, cwd: &Path, name: &str, scope: NewFileScope, text: &str) -> 
     let folder = new_file::base(home, cwd, scope).join("workflows");
     let others = ["yml", "json"].map(|extension| folder.join(format!("{name}.{extension}")));
     if let Some(other) = others.iter().find(|path| path.exists()) {
-        let text = format!("{}: there is one already", other.display());
+        let text = format!("{} already exists", other.display());
         return Err(
-            UserError::new(UserErrorKind::Configuration, text).hint("change that one, or move it away")
+            UserError::new(UserErrorKind::Configuration, text).hint("edit that file, or move it away")
         );
     }
     new_file::put(home, cwd, scope, &Path::new("workflows").join(format!("{name}.yaml")), text)

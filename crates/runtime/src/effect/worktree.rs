@@ -107,8 +107,8 @@ pub(crate) fn in_a_repository(workspace: &Path) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "{} is not in a git repository, which parallel tasks need: make one with `git init` and a first \
-         commit; {WITHOUT}",
+        "parallel tasks need a git repository, and {} is in none: run `git init` and commit, or use \
+         `--jobs 1`",
         workspace.display()
     ))
 }

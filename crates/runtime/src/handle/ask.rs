@@ -14,7 +14,7 @@ use windlass_store::{InboxRequest, PutResult};
 
 use super::Handle;
 use crate::error::RunError;
-use crate::inbox::{FRESH, InboxMessage, SocketRequest};
+use crate::inbox::{FRESH, InboxMessage, NOT_ASKED, SocketRequest};
 use crate::seal::InboxKey;
 use crate::view::children;
 
@@ -130,7 +130,7 @@ impl Handle {
         let mut kept = None;
         loop {
             match hook_socket::request(&path, &payload) {
-                Ok(reply) => return heard(&reply, kept),
+                Ok(reply) => return heard(run, &reply, kept),
                 // The owner hangs or is ending. If it is ending, it releases the run in a moment.
                 Err(NoReply::Silence | NoReply::Nobody) => {}
             }
@@ -200,9 +200,10 @@ pub(crate) struct Pending {
 }
 
 /// Reads the owner's reply to a request that may also be in the inbox.
-fn heard(reply: &HookReply, kept: Option<PutResult>) -> Result<PutResult, RunError> {
+fn heard(run: &RunId, reply: &HookReply, kept: Option<PutResult>) -> Result<PutResult, RunError> {
     match (reply.exit, reply.stdout.as_str(), kept) {
         (0, FRESH, _) => Ok(PutResult::Fresh),
+        (0, NOT_ASKED, _) => Err(RunError::NothingAsked(run.clone())),
         // The owner knows this request because it is the one we just put into the inbox.
         (0, _, Some(put)) => Ok(put),
         (0, _, None) => Ok(PutResult::Known),

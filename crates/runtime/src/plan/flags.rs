@@ -132,8 +132,9 @@ fn named_check(text: &str) -> Result<Check, UserError> {
         _ => (text, text),
     };
     if command.trim().is_empty() {
-        return Err(usage("a check without a command is always green")
-            .hint("give one: --check \"cargo test\", or leave --check out"));
+        return Err(
+            usage("--check needs a command").hint("give one: --check \"cargo test\", or leave --check out")
+        );
     }
     Ok(Check { name: name.to_owned(), command: command.to_owned() })
 }

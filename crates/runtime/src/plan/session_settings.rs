@@ -200,7 +200,7 @@ impl PlanInputs<'_> {
         }
         if wanted > asked {
             warnings.push(format!(
-                "workflow `{workflow}` needs `{}` isolation; it is used instead of `{}`",
+                "workflow `{workflow}` needs `{}` isolation, so Windlass uses that instead of `{}`",
                 wanted.word(),
                 asked.word()
             ));
@@ -217,11 +217,8 @@ impl PlanInputs<'_> {
         let program = find_agent(self.home, &name, program.as_deref())?;
         let is_own = self.home.agents.named(&name).is_some_and(|dialect| dialect.program().is_none());
         if is_own && self.flags().agent_bin.is_none() && self.home.var("WINDLASS_SIM_SCRIPT").is_none() {
-            return Err(UserError::new(
-                UserErrorKind::Usage,
-                "driver `sim` plays a script, and none is named",
-            )
-            .hint("set WINDLASS_SIM_SCRIPT to a script file; `windlass demo` brings its own"));
+            return Err(UserError::new(UserErrorKind::Usage, "driver `sim` needs a script")
+                .hint("set WINDLASS_SIM_SCRIPT to a script file, or try `windlass demo`"));
         }
         let mut args = configured.map(|agent| agent.args.clone()).unwrap_or_default();
         args.extend(self.request.agent_args.clone());

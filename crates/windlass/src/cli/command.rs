@@ -53,7 +53,7 @@ Control runs:
   answer       Answer a question that a run asks
   approve      Allow or refuse the tool that a run asks for
   send         Send an event to a run that waits for it
-  pause        Pause a run: finish the nodes in progress and start no new ones
+  pause        Pause a run: finish the sessions in progress and start nothing new
   resume       Continue a run that is paused or whose process is gone
   cancel       Stop a run and everything it started
   fork         Start a new run from a node of another run

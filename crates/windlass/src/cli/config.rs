@@ -24,7 +24,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum ConfigCommand {
-    /// Show every setting, its value, and the file or variable that it comes from
+    /// Show every setting that has a value, and the layer it comes from
     Show {
         /// Print JSON, one object per line
         #[arg(long)]

@@ -185,7 +185,11 @@ fn describe(screen: Terminal, driver: &DriverReport) -> Vec<String> {
     lines
 }
 
-/// Returns a table with a row for each capability and a column for each driver.
+/// Explains the capabilities whose names do not explain themselves.
+const LEGEND: &str = "stream: reports events while it works; stop-block: a hook can keep it from stopping; \
+                      adoptable: survives a crash of Windlass";
+
+/// Returns a table with a row for each capability and a column for each driver, and a legend.
 fn matrix(drivers: &[DriverReport]) -> Vec<String> {
     let Some(first) = drivers.first() else { return Vec::new() };
     let width = first.capabilities.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
@@ -195,6 +199,7 @@ fn matrix(drivers: &[DriverReport]) -> Vec<String> {
         let cells: Vec<String> = drivers.iter().map(|driver| format!("{:8}", able(driver, name))).collect();
         lines.push(format!("{name:width$}  {}", cells.join("  ")).trim_end().to_owned());
     }
+    lines.push(LEGEND.to_owned());
     lines
 }
 

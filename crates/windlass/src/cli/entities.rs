@@ -44,11 +44,11 @@ pub(crate) struct Args {
 enum EntitiesCommand {
     /// List the commands, skills and agents that can be called by name
     List(List),
-    /// Show the text of one, where it comes from and what it hides
+    /// Show the text of an entity, where it comes from and what it hides
     Show(Show),
     /// Check all files and report their errors
     Check(Of),
-    /// Copy a built-in one into .windlass, to change it
+    /// Copy a built-in entity into .windlass
     Eject(Eject),
 }
 

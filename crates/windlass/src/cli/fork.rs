@@ -35,8 +35,7 @@ pub(crate) struct Args {
     #[arg(value_name = "RUN")]
     run: String,
 
-    /// Node to start from, and which of its starts, counted from 1; in a run of one session, which turn
-    /// [default: 1]
+    /// Node to start from; `:3` means its third start (in a run of one session, its third turn) [default: 1]
     #[arg(long, value_name = "NODE[:ITERATION]", value_parser = point)]
     at: ForkPoint,
 

@@ -25,7 +25,7 @@ Examples:
   windlass pause k3f9
   windlass resume k3f9         continue it";
 
-/// Pause a run: finish the nodes in progress and start no new ones
+/// Pause a run: finish the sessions in progress and start nothing new
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -92,8 +92,11 @@ fn tell(view: &RunView, json: bool) -> Result<Exit, Report> {
     } else if busy.is_empty() {
         note(&format!("run {run} is paused; {go_on}"));
     } else {
-        let busy = busy.join(", ");
-        note(&format!("run {run} is paused: {busy} will finish, nothing new will start; {go_on}"));
+        let busy = busy.join("`, `");
+        note(&format!(
+            "run {run} is pausing: the work in progress on `{busy}` will finish, then nothing new starts; \
+             {go_on}"
+        ));
     }
     Ok(Exit::Completed)
 }

@@ -16,7 +16,7 @@ use crate::exit::Exit;
 
 const EXAMPLES: &str = "\
 Examples:
-  windlass resume              continue the newest run of this folder whose process is gone
+  windlass resume              continue the newest crashed run of this folder, else a paused one
   windlass resume k3f9         continue this run";
 
 /// Continue a run that is paused or whose process is gone
@@ -25,7 +25,8 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The run's id, or a unique prefix of it [default: the newest run of this folder whose process is gone]
+    /// The run's id, or a unique prefix of it [default: the newest run of this folder, or of a folder above
+    /// it, that crashed, else one that is paused]
     #[arg(value_name = "RUN")]
     run: Option<String>,
 

@@ -66,8 +66,8 @@ pub(crate) struct RunFlags {
     #[arg(long, value_name = "PRESET", value_parser = words_of(Isolation::WORDS), help_heading = AGENT)]
     isolation: Option<Isolation>,
 
-    /// Stop after N turns of each looping session or, if no session loops, N rounds of each task loop; 0
-    /// means no limit [default: 15]
+    /// Stop each looping session after N turns or, if no session loops, each task loop after N iterations; 0
+    /// means no limit [default: 15 turns, 100 iterations]
     #[arg(long, value_name = "N", help_heading = LIMITS)]
     max_iterations: Option<u32>,
 
@@ -80,7 +80,7 @@ pub(crate) struct RunFlags {
     #[arg(long = "check", value_name = "CMD", help_heading = LIMITS)]
     checks: Vec<String>,
 
-    /// End the run after this time: 90s, 30m, 2h [default: no limit]
+    /// End the run after this time: 90s, 30m, 2h; a bare number means seconds [default: no limit]
     #[arg(long, value_name = "TIME", value_parser = milliseconds, help_heading = LIMITS)]
     timeout: Option<u64>,
 

@@ -19,8 +19,8 @@ Examples:
 
 /// Send an event to a run that waits for it
 ///
-/// If no node waits for the event yet, the run keeps it until one does. An event for a sub-run can be sent
-/// once that sub-run has started.
+/// If no node waits for the event yet, the run keeps it until one does. You can send an event to a
+/// sub-run once that sub-run has started.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {

@@ -21,7 +21,7 @@ Examples:
   windlass show k3f9 --json
   windlass show k3f9 --graph --format svg > k3f9.svg    draw the progress of each node
   windlass show k3f9 --explain fix                      explain why a node ran, or did not
-  windlass show k3f9 --explain fix@2                    explain its second round";
+  windlass show k3f9 --explain fix@2                    explain its second iteration";
 
 /// Show a run: its state, nodes, sessions and open questions
 #[derive(Debug, clap::Args)]

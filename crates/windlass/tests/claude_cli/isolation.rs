@@ -105,7 +105,8 @@ fn a_workflow_that_needs_more_is_warned_about_and_gets_it() {
     ended.assert_ended(0, "completed", "turn_done", 1);
     assert_eq!(ended.of("run.started")[0]["isolation"], "minimal");
     assert_eq!(ended.decisions("tool"), ["allow"]);
-    let warning = "workflow `e2e-testing` needs `minimal` isolation; it is used instead of `strict`";
+    let warning =
+        "workflow `e2e-testing` needs `minimal` isolation, so Windlass uses that instead of `strict`";
     assert!(ended.stderr.contains(warning), "{}", ended.stderr);
 }
 

@@ -148,7 +148,7 @@ fn a_check_that_could_not_mean_anything_is_refused() {
     let stage = Stage::new();
     stage.place.write("script.json", r#"{"turns":[{"steps":[]}]}"#);
     let looped = |checks: &[&'static str]| [&["loop", "x", "--driver", "sim", "--dry-run"], checks].concat();
-    assert_fails(&stage, &looped(&["--check", ""]), 2, &["always green"]);
+    assert_fails(&stage, &looped(&["--check", ""]), 2, &["--check needs a command"]);
     assert_fails(
         &stage,
         &looped(&["--check", "a=false", "--check", "a=true"]),

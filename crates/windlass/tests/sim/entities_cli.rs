@@ -294,7 +294,7 @@ fn a_copy_is_made_once_and_never_over_another() {
     std::fs::write(&copy, text.clone() + "changed").unwrap();
     let again = place.go(&["entities", "eject", "commit"]);
     assert_eq!(again.code, 3);
-    assert!(again.stderr.contains("there is one already"), "{}", again.stderr);
+    assert!(again.stderr.contains("already exists"), "{}", again.stderr);
     assert_eq!(std::fs::read_to_string(&copy).unwrap(), text + "changed");
 }
 

@@ -596,7 +596,7 @@ fn a_node_in_a_loop_is_explained_by_its_own_round() {
     };
     says(
         "work@2",
-        &["node work@2 (shell): done", "in the loop `again`, in iteration 2, which started 3 iterations"],
+        &["node work@2 (shell): done", "in the loop `again`, in iteration 2; the loop started 3 iterations"],
     );
     says("only2", &["node only2 (shell): done", "ran once, as `only2@2`, but was skipped the last time"]);
     says("only2@2", &["node only2@2 (shell): done", "ran because `work` completed"]);

@@ -422,7 +422,7 @@ fn where_there_is_no_repository_several_at_once_are_refused_before_a_run_and_one
     for (arguments, code) in cases {
         let ran = place.go(arguments);
         assert_eq!(ran.code, code, "{arguments:?}: {ran}");
-        for words in ["not in a git repository", "`git init`", "`--jobs 1`"] {
+        for words in ["need a git repository", "`git init`", "`--jobs 1`"] {
             assert!(ran.stderr.contains(words), "{arguments:?}: {ran}");
         }
     }

@@ -237,7 +237,7 @@ fn what_waits_for_a_task_that_failed_is_not_begun_and_it_is_said() {
     let ran = run(&place, &[]);
     ran.assert_ended(8, "blocked", "deadlock", 4);
     assert_eq!(begun(&ran), ["1", "1", "1", "3"]);
-    assert_eq!(detail(&ran).lines().next(), Some("task 2 waits for 1, which has failed"));
+    assert_eq!(detail(&ran).lines().next(), Some("task 2 waits for task 1, which failed"));
     assert_eq!(in_file(&place), ["1 failing", "2 pending", "3 passing"]);
 }
 

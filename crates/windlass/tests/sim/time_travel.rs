@@ -338,7 +338,7 @@ fn a_dry_run_walks_every_node_and_starts_nothing() {
     let place = place(json!({}), &[INNER, EVERYTHING, tasks]);
     let planned = place.go(&["run", "--workflow", "everything", "x", "--dry-run"]);
     assert_eq!(planned.code, 0, "{planned}");
-    let (_, walk) = planned.stdout.split_once("\nwith stubs\n").expect("the walk");
+    let (_, walk) = planned.stdout.split_once("\nrehearsal with stub results\n").expect("the walk");
     for line in [
         "fix@1 (prompt)",
         "told: Round 1.",
@@ -347,7 +347,7 @@ fn a_dry_run_walks_every_node_and_starts_nothing() {
         "wash (shell)",
         "runs: printf clean",
         "right (prompt)",
-        "asks: Ship it? (here: yes)",
+        "asks: Ship it? (stub answer: yes)",
         "starts: a run of `inner`",
         "told: x",
         "last is skipped: ",
@@ -355,7 +355,8 @@ fn a_dry_run_walks_every_node_and_starts_nothing() {
         assert!(walk.contains(line), "`{line}` is missing: {planned}");
     }
     let last = planned.stdout.lines().last().unwrap();
-    assert!(last.starts_with("the run with stubs ends: completed after 4 turns; at most "), "{planned}");
+    let end = "the rehearsal ends as completed after 4 turns; in a real run: at most ";
+    assert!(last.starts_with(end), "{planned}");
     assert!(place.requests().is_empty());
     assert!(!place.repo().join("tries").exists());
     assert_eq!(place.ps(), [] as [Value; 0]);

@@ -40,7 +40,7 @@ fn a_new_document_has_no_mistake_and_runs() {
     assert!(prompt.starts_with("Make this change. Touch only the whole project.\n\na change\n"), "{prompt}");
     let again = place.go(&["workflow", "new", "first"]);
     assert_eq!(again.code, CONFIGURATION);
-    assert!(again.stderr.contains("there is one already"), "{again}");
+    assert!(again.stderr.contains("already exists"), "{again}");
     assert_eq!(place.go(&["workflow", "new", "../evil"]).code, USAGE);
     place.sealed.write("repo/.windlass/workflows/second.yml", "name: second\nnodes:\n  - prompt: x\n");
     assert_eq!(place.go(&["workflow", "new", "second"]).code, CONFIGURATION);
@@ -183,7 +183,7 @@ fn a_built_in_workflow_is_copied_out_once_and_the_copy_is_run() {
     std::fs::write(&file, text.replace("{{ input }}", "Mine: {{ input }}")).unwrap();
     let again = place.go(&["workflow", "eject", "loop"]);
     assert_eq!(again.code, CONFIGURATION);
-    assert!(again.stderr.contains("there is one already"), "{again}");
+    assert!(again.stderr.contains("already exists"), "{again}");
     assert!(std::fs::read_to_string(&file).unwrap().contains("Mine"));
     place.go(&["run", "--workflow", "loop", "x", "--json"]).assert_ended(0, "completed", "marker", 1);
     place.go(&["loop", "x", "--json"]).assert_ended(0, "completed", "marker", 1);

@@ -96,15 +96,17 @@ impl AskNode {
     /// Returns the outcome of a question that the policy lets no one answer.
     fn unasked(&self, cx: &mut DecisionCx<'_>, site: &NodeSite<'_>, question: &str) -> Outcome {
         let id = &site.node.id;
-        let asks = format!("`{id}` asks: {question}; no one can be asked");
+        let asks = format!("nobody was there to answer `{id}`: {question}");
         match (self.default.as_deref(), cx.spec.policy.on_question) {
             (Some(answer), _) => {
-                answered(cx, id, answer).because(format!("{asks}: used the default `{answer}`"))
+                answered(cx, id, answer).because(format!("{asks} (used the default `{answer}`)"))
             }
-            (None, OnQuestion::Empty) => answered(cx, id, "").because(format!("{asks}: the answer is empty")),
+            (None, OnQuestion::Empty) => {
+                answered(cx, id, "").because(format!("{asks} (the answer is empty)"))
+            }
             (None, OnQuestion::Fail | OnQuestion::Wait) => {
-                let way = "run with `--on-question wait`, fork the run there with that flag, or give the node a `default`";
-                Outcome::new(FinalStatus::Blocked, EndReason::Question).because(format!("{asks}; {way}"))
+                let way = "use `--on-question wait`, fork the run there with that flag, or give the node a `default`";
+                Outcome::new(FinalStatus::Blocked, EndReason::Question).because(format!("{asks} ({way})"))
             }
         }
     }

@@ -217,7 +217,7 @@ impl NodeRun for TaskLoopNode {
             "all_tasks_complete": matches!(reason, Some(EndReason::AllDone)),
             "max_iterations_reached": matches!(reason, Some(EndReason::MaxIterations)),
         });
-        (format!("{} of {} rounds passed", tasks.passed, tasks.rounds), Some(value))
+        (format!("{} of {} iterations passed", tasks.passed, tasks.rounds), Some(value))
     }
 
     fn fixed(&self, tasks: &mut TaskRounds) -> Option<Outcome> {

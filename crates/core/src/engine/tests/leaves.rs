@@ -553,16 +553,13 @@ fn a_question_where_nobody_is_asked_is_answered_by_its_default() {
             News::NodeFinished { outcome, .. } => outcome.detail.clone(),
             _ => None,
         });
-        let words = "`gate` asks: Ship?; no one can be asked: used the default `no`";
+        let words = "nobody was there to answer `gate`: Ship? (used the default `no`)";
         assert_eq!(told.as_deref(), Some(words));
     }
     assert_eq!(story(OnQuestion::Empty, None).ended(), (FinalStatus::Completed, EndReason::AllDone));
     assert_eq!(story(OnQuestion::Fail, None).ended(), (FinalStatus::Blocked, EndReason::Question));
     let why = story(OnQuestion::Fail, None).detail();
-    assert!(
-        why.starts_with("`gate` asks: Ship?; no one can be asked; run with `--on-question wait`"),
-        "{why}"
-    );
+    assert!(why.starts_with("nobody was there to answer `gate`: Ship? (use `--on-question wait`"), "{why}");
     assert_eq!(story(OnQuestion::Wait, Some("no")).state.progress().word(), "waiting");
 }
 

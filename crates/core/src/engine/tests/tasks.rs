@@ -96,7 +96,7 @@ fn each_task_is_claimed_done_and_settled_until_none_is_left() {
     story.settled("t@2", TaskStatus::Passing).claimed(Claim::AllDone);
     assert_eq!(story.ended(), (FinalStatus::Completed, EndReason::AllDone));
     let output = &story.state.bookkeeping.outputs[&NodeId::new("t")];
-    assert_eq!(output.text, "2 of 2 rounds passed");
+    assert_eq!(output.text, "2 of 2 iterations passed");
     assert_eq!(output.value.as_ref().map(|value| value["all_tasks_complete"].clone()), Some(json!(true)));
 }
 

@@ -151,7 +151,8 @@ fn follow(
             answer(work, cx, hook, asked, Some(name), HookAnswer::Deny { reason })
         }
         (Ruling::Ask, OnPermission::Deny) => {
-            let reason = format!("{name} needs a permission that nobody is here to give; do without it");
+            let reason =
+                format!("{name} needs a person's permission, and nobody is watching; continue without it");
             answer(work, cx, hook, asked, Some(name), refuse(&reason));
         }
         (Ruling::Ask, OnPermission::Fail) => {

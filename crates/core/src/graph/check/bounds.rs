@@ -83,11 +83,12 @@ fn check_node(node: &OutlineNode<'_>, known: &CheckContext<'_>, found: &mut Grap
                 (true, false) => GraphDiagnostic::error(None, "loop.max", "nothing ends this loop"),
                 (true, true) => GraphDiagnostic::warning(None, "loop.max", "only the budget ends this loop"),
                 (false, false) => {
-                    GraphDiagnostic::warning(None, "loop.max", "only its condition ends this loop")
+                    let text = "this loop has no limit: it runs until its condition is true";
+                    GraphDiagnostic::warning(None, "loop.max", text)
                 }
                 (false, true) => return,
             };
-            found.node(node, finding.hint("max: 10"));
+            found.node(node, finding.hint("set `max: 10`"));
         }
         NodeKind::CriteriaLoop(CriteriaLoopNode { max: 0, .. }) if !is_budgeted => {
             let text = "only the signal ends this loop, and an agent may never give it";

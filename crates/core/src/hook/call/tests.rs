@@ -268,6 +268,38 @@ fn a_link_permits_only_what_it_leads_to_and_forbids_both() {
 }
 
 #[test]
+fn a_search_in_a_folder_reaches_the_files_below_it() {
+    let search = |folder: &str| json!({"path": folder, "pattern": "secret"});
+    for (rule, folder, expected) in [
+        ("Read(src/**)", "src", true),
+        ("Read(src/**)", "/w/src/deep", true),
+        ("read(src/**)", "src/", true),
+        ("Read(src/**)", "docs", false),
+        ("Read(src/**)", ".", false),
+        ("Read(src/**)", "/", false),
+    ] {
+        assert_eq!(touches(rule, "Grep", search(folder)), expected, "{rule} in {folder}");
+    }
+}
+
+#[test]
+fn a_rule_about_one_way_to_search_applies_to_a_tool_for_every_search() {
+    let search = |name: &str| ToolCall {
+        tool: ToolName::Search,
+        name: name.to_owned(),
+        input: json!({"pattern": "x"}),
+    };
+    let touches = |rule: &str, name: &str| {
+        let call = search(name);
+        CheckedCall::new(&call, CallSite { workspace: "/w", real: None }).touched_by(rule).is_some()
+    };
+    for rule in ["Glob", "Grep", "search"] {
+        assert!(touches(rule, "search"), "{rule}");
+    }
+    assert!(touches("Glob", "Glob") && !touches("Glob", "Grep"));
+}
+
+#[test]
 fn a_domain_is_a_host_and_those_below_it() {
     for (url, expected) in [
         ("https://example.com/x", true),

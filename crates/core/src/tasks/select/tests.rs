@@ -114,7 +114,7 @@ fn a_task_that_failed_for_good_does_not_hold_up_the_others() {
 fn who_waits_for_a_task_that_failed_for_good_is_in_a_deadlock() {
     let tasks = [task("1", TaskStatus::Failing, &[]), pending("2", &["1"]), pending("3", &["2"])];
     let failed = Deadlock::Failed { task: id("2"), dependency: id("1") };
-    assert_eq!(failed.to_string(), "task 2 waits for 1, which has failed");
+    assert_eq!(failed.to_string(), "task 2 waits for task 1, which failed");
     assert_eq!(next(&tasks, &spent(&["1"])), NextTask::Deadlock(failed));
 }
 

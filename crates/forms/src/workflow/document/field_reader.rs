@@ -95,7 +95,7 @@ impl<'a> FieldReader<'a> {
 
     /// Adds a warning that unread parts may hide more mistakes.
     pub(super) fn leaves_doubt(&mut self) {
-        self.findings.whole("fix these first; there may be more");
+        self.findings.whole("Windlass could not read all of this file; there may be more mistakes");
     }
 
     pub(super) fn finish(self) -> Vec<Diagnostic> {

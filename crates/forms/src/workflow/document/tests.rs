@@ -19,10 +19,12 @@ fn good(text: &str) -> WorkflowDocument {
     document.unwrap()
 }
 
+const DOUBT: &str = "Windlass could not read all of this file; there may be more mistakes";
+
 /// Returns the messages about a text, without the note that there may be more.
 fn messages(text: &str) -> Vec<String> {
     let said = read(text, "w.yaml").1.into_iter().map(|diagnostic| diagnostic.message);
-    said.filter(|message| message != "fix these first; there may be more").collect()
+    said.filter(|message| message != DOUBT).collect()
 }
 
 fn ids(body: &[Node]) -> Vec<&str> {
@@ -232,12 +234,12 @@ fn what_is_sure_is_found_beside_a_node_that_cannot_be_read() {
         let messages: Vec<&str> = news.iter().map(|one| one.message.as_str()).collect();
         assert_eq!(messages, [&["there is no input `zz`"], outputs].concat(), "{part}");
         assert!(news.iter().all(|one| one.place.as_ref().is_some_and(|place| place.line == 2)), "{part}");
-        assert_eq!(all.last().unwrap().message, "fix these first; there may be more", "{part}");
+        assert_eq!(all.last().unwrap().message, DOUBT, "{part}");
     }
     let (document, said) =
         read_for_check("name: w\ninputs: 3\nnodes: [ { prompt: '{{ inputs.a }}' } ]\n", "w");
     assert!(document.is_none());
-    assert_eq!(said.last().unwrap().message, "fix these first; there may be more");
+    assert_eq!(said.last().unwrap().message, DOUBT);
 }
 
 #[test]

@@ -125,7 +125,7 @@ const KEPT: &str = "is kept with all its commits";
 fn where_there_can_be_no_worktree_it_is_said_what_to_do() {
     let stage = Stage::bare();
     let why = || stage.make("t@1", "1", 1).unwrap_err();
-    assert!(why().contains("is not in a git repository") && why().contains("git init"), "{}", why());
+    assert!(why().contains("need a git repository") && why().contains("git init"), "{}", why());
     run(&stage.repo, &["init", "--quiet"]);
     assert!(why().contains("has no commit to begin at"), "{}", why());
     let stage = Stage::new();

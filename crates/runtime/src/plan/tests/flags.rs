@@ -37,7 +37,7 @@ fn jobs_are_those_of_every_task_loop_wherever_it_is() {
     let mut request = place.run("outer");
     let refused = place.refusal(&request);
     assert_eq!(refused.class, UserErrorKind::Configuration, "{refused:?}");
-    assert!(refused.text().contains("is not in a git repository"), "{refused:?}");
+    assert!(refused.text().contains("need a git repository"), "{refused:?}");
     place.repository();
     assert_eq!(jobs(&place.plan(&request).spec.body), [1]);
     request.flags.jobs = Some(5);

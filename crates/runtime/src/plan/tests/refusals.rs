@@ -61,7 +61,7 @@ fn sim_needs_a_script() {
     place.document("w", "nodes:\n  - { id: a, prompt: x }\n  - { id: b, prompt: x, driver: sim }\n");
     assert_eq!(session_settings(&place.plan(&place.run("w")).spec, "b").driver.name, "sim");
     place.home.env.retain(|(name, _)| name != "WINDLASS_SIM_SCRIPT");
-    assert!(place.refusal(&place.run("w")).text().contains("driver `sim` plays a script"));
+    assert!(place.refusal(&place.run("w")).text().contains("driver `sim` needs a script"));
 }
 
 #[test]

@@ -110,7 +110,7 @@ fn isolation_goes_up_with_one_warning_and_no_further_than_the_settings_let_it() 
     let nodes = "nodes:\n  - { id: a, prompt: x, isolation: permissive }\n  - { id: b, prompt: x, isolation: permissive }\n  - { id: c, prompt: '{{ input }}', isolation: strict }\n";
     place.document("w", nodes);
     let plan = place.plan(&place.run("w"));
-    let expected = "workflow `w` needs `permissive` isolation; it is used instead of `minimal`";
+    let expected = "workflow `w` needs `permissive` isolation, so Windlass uses that instead of `minimal`";
     assert_eq!(plan.warning_texts(), [expected]);
     // Somebody asked for more than it needs.
     assert_eq!(session_settings(&plan.spec, "c").isolation, Isolation::Minimal);

@@ -57,7 +57,7 @@ pub(super) fn round(
     has_jobs: bool,
 ) -> String {
     let mut text = match (task, task_name(event)) {
-        (None, _) => format!("round {round}"),
+        (None, _) => format!("iteration {round}"),
         (Some(task), None) => format!("task {}", plain_line(task)),
         (Some(task), Some(name)) => format!("task {}: {}", plain_line(task), plain_short(name, 80)),
     };

@@ -173,7 +173,7 @@ fn nodes(spec: &Spec, body: &[Node], depth: usize) -> Vec<String> {
 /// Describes the path through the workflow, with stubs for everything that it would start.
 fn walk(plan: &Plan) -> Vec<String> {
     let Rehearsal { acts, outcome, turns } = rehearse(&plan.spec);
-    let mut lines = vec!["with stubs".to_owned()];
+    let mut lines = vec!["rehearsal with stub results".to_owned()];
     let befores = std::iter::once(None).chain(acts.iter().map(Some));
     lines.extend(acts.iter().zip(befores).map(|(this, before)| describe_effect(this, before)));
     let turns = words::count(turns.into(), "turn");
@@ -181,7 +181,8 @@ fn walk(plan: &Plan) -> Vec<String> {
         FinalStatus::Completed => outcome.status.word().to_owned(),
         _ => words::outcome(&outcome),
     };
-    lines.push(format!("the run with stubs ends: {ends} after {turns}; {}", plain_line(&plan.worst)));
+    let worst = plain_line(&plan.worst);
+    lines.push(format!("the rehearsal ends as {ends} after {turns}; in a real run: {worst}"));
     lines
 }
 

@@ -235,7 +235,7 @@ fn around_it(around: &EnclosingBlock, is_one_time: bool) -> String {
         BlockProgress::Loop { rounds, round, max } => {
             let most = if *max == 0 { String::new() } else { format!(" of at most {max}") };
             format!(
-                "in the loop `{node}`{}, which started {}{most}; {how}",
+                "in the loop `{node}`{}; the loop started {}{most}; {how}",
                 within(*round, is_one_time),
                 counted(*rounds)
             )

@@ -128,18 +128,20 @@ fn a_loop_needs_an_end() {
             Builder::new("w").start(prompt("a")).loop_(LoopRounds::default(), one).then(prompt("b").id("b"))
         ),
         [
-            "error: nothing ends this loop → loop.loop.max (max: 10)",
+            "error: nothing ends this loop → loop.loop.max (set `max: 10`)",
             "error: this node is never reached: the loop `loop` before it never ends → b.prompt",
         ]
     );
     let money = Budget { cost_usd: Some(5.0), ..Budget::default() };
     assert_eq!(
         said(work().loop_(LoopRounds::default(), one).budget(money)),
-        ["warning: only the budget ends this loop → loop.loop.max (max: 10)"]
+        ["warning: only the budget ends this loop → loop.loop.max (set `max: 10`)"]
     );
     assert_eq!(
         said(work().loop_(LoopRounds::until("input"), one)),
-        ["warning: only its condition ends this loop → loop.loop.max (max: 10)"]
+        [
+            "warning: this loop has no limit: it runs until its condition is true → loop.loop.max (set `max: 10`)"
+        ]
     );
     assert_eq!(
         said(work().then(criteria_loop("DONE").each(one))),

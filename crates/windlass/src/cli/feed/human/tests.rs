@@ -222,7 +222,7 @@ fn nodes_have_headings_by_their_depth_and_an_end() {
     let mut human = of(vec![step("again", again), prompt("b")]);
     assert_eq!(told(&mut human, begins("again", "loop")), ["", "> again (loop)"]);
     let round = News::Round { node: NodeId::new("again"), round: 2, task: None };
-    assert_eq!(told(&mut human, round), ["  round 2"]);
+    assert_eq!(told(&mut human, round), ["  iteration 2"]);
     assert_eq!(told(&mut human, begins("fix@2", "prompt")), ["  > fix (prompt)"]);
     assert!(told(&mut human, session(1, 1)).is_empty(), "one turn is no iteration");
     assert_eq!(human.agent(&[], &turn("fix@2"), &text("on it")), ["    on it"]);
@@ -304,7 +304,7 @@ fn a_wait_says_what_ends_it() {
         ["  waiting for the event deployed: windlass send k3f9 --event deployed"]
     );
     let paused = told(&mut human, News::Paused);
-    assert!(paused[0].ends_with("no new ones start; continue with `windlass resume k3f9`"), "{paused:?}");
+    assert!(paused[0].ends_with("nothing new starts; continue with `windlass resume k3f9`"), "{paused:?}");
     assert_eq!(told(&mut human, News::GoesOn), ["  resumed"]);
 }
 

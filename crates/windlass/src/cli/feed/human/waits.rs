@@ -119,7 +119,7 @@ impl Human {
         self.is_paused = true;
         let run = &self.run;
         self.unless_child(&format!(
-            "paused: nodes in progress finish, no new ones start; continue with `windlass resume {run}`"
+            "paused: sessions in progress finish, nothing new starts; continue with `windlass resume {run}`"
         ))
     }
 
