@@ -298,10 +298,12 @@ const RIDDLES: &[&str] =
 /// Returns the doc comments of a source file that open with a riddle, without those that are help texts.
 fn riddles(source: &str) -> Vec<String> {
     let lines: Vec<&str> = source.lines().map(str::trim).collect();
-    let opens = |at: usize| at == 0 || !lines[at - 1].starts_with("///");
+    let opens = |at: usize| {
+        at.checked_sub(1).and_then(|at| lines.get(at)).is_none_or(|line| !line.starts_with("///"))
+    };
     // A doc comment of a flag is its help text, where "How to answer questions" is right.
     let is_help = |at: usize| {
-        let after = lines[at..].iter().find(|line| !line.starts_with("///"));
+        let after = lines.iter().skip(at).find(|line| !line.starts_with("///"));
         after.is_some_and(|line| line.starts_with("#[arg"))
     };
     let mut found = Vec::new();

@@ -2,7 +2,7 @@
 //!
 //! - [`read`] finds every syntax and type mistake in one pass, each with its position.
 //! - [`read_for_check`] also returns the readable part of a document with mistakes, so that
-//! [`WorkflowDocument::check`] can add what `core`'s checks find.
+//!   [`WorkflowDocument::check`] can add what `core`'s checks find.
 //! - [`print()`] writes a graph that Windlass built.
 //! - [`schema`] is for editors, [`starter()`] for a first document.
 //!

@@ -1,7 +1,7 @@
 //! Reads YAML, and so JSON, into values that know their position in the text.
 //!
 //! - [`read`] builds a tree as far as the text allows and returns every mistake with its byte. The
-//! caller words the messages. A key that occurs twice is in the tree twice.
+//!   caller words the messages. A key that occurs twice is in the tree twice.
 //! - [`YamlReading`] sets the limits of a text and how a few odd values are read.
 //! - [`plain`], [`whole`] and [`to_json`] interpret unquoted words.
 //!
