@@ -232,9 +232,7 @@ fn what_now(screen: Terminal, handle: &Handle, view: &RunView) -> Vec<String> {
     }
     if view.status.is_crashed() && view.absence(FolderCheck::Close).is_some() {
         lines.push(format!("  put the folder back, then continue the run: windlass resume {run}"));
-    } else if view.status.is_crashed() {
-        lines.push(format!("  continue the run: windlass resume {run}"));
-    } else if state.bookkeeping.paused {
+    } else if view.status.is_crashed() || state.bookkeeping.paused {
         lines.push(format!("  continue the run: windlass resume {run}"));
     }
     lines
