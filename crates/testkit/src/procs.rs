@@ -74,12 +74,29 @@ pub fn with_cookie(cookie: &str) -> Vec<Proc> {
     with_variable("WINDLASS_SESSION", cookie)
 }
 
-/// Returns the environment of a process, or `None` if it has none or is gone.
+/// The most looks at a process without an environment. A millisecond passes between two.
+const LOOKS: u32 = 20;
+
+/// The parent of the kernel's own threads, which have no environment.
+const KERNEL: i32 = 2;
+
+/// Returns the environment of a process, or nothing if it has none or is gone. A process that replaces its
+/// program has none for a moment, so this looks more than once.
 pub(crate) fn environment(pid: i32) -> Option<Vec<Vec<u8>>> {
-    let raw = fs::read(format!("/proc/{pid}/environ")).ok()?;
-    let entries: Vec<Vec<u8>> =
-        raw.split(|byte| *byte == 0).filter(|entry| !entry.is_empty()).map(<[u8]>::to_vec).collect();
-    (!entries.is_empty()).then_some(entries)
+    for _ in 0..LOOKS {
+        let raw = fs::read(format!("/proc/{pid}/environ")).ok()?;
+        let entries: Vec<Vec<u8>> =
+            raw.split(|byte| *byte == 0).filter(|entry| !entry.is_empty()).map(<[u8]>::to_vec).collect();
+        if !entries.is_empty() {
+            return Some(entries);
+        }
+        let is_of_kernel = |process: Proc| process.pid == KERNEL || process.parent == KERNEL;
+        if read(pid).is_none_or(is_of_kernel) {
+            return None;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    None
 }
 
 pub(crate) fn kill(pid: i32) {
