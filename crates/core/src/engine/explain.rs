@@ -15,9 +15,7 @@ use serde::Serialize;
 use crate::graph::walk::{NodeBlock, ids_in};
 use crate::graph::workflow::{Join, Node};
 use crate::id::NodeId;
-use crate::run::{
-    ActiveNode, Activity, Bookkeeping, FinalStatus, NodeCause, NodeHistory, Outcome, RunState, SessionPhase,
-};
+use crate::run::{ActiveNode, Activity, Bookkeeping, FinalStatus, NodeCause, NodeHistory, Outcome, RunState};
 use around::{Reached, around_by, rounds_in};
 pub use time::{explain_time, times_of};
 use unreached::unreached;
@@ -237,20 +235,9 @@ fn waits(bookkeeping: &Bookkeeping, active: &ActiveNode) -> bool {
     if is_held || is_asked {
         return true;
     }
-    match &active.activity {
-        Activity::Session(work) => matches!(work.phase, SessionPhase::Pausing { .. }),
-        Activity::Ask
-        | Activity::Sleep(_)
-        | Activity::Listen(_)
-        | Activity::WaitingToRetry { .. }
-        | Activity::Deferred { .. } => true,
-        Activity::Shell | Activity::Check | Activity::Run(_) | Activity::Ended => false,
-        activity @ (Activity::If(_) | Activity::Loop(_) | Activity::Tasks(_) | Activity::Parallel(_)) => {
-            let inside: Vec<_> =
-                activity.lanes().into_iter().filter_map(|lane| lane.now.as_deref()).collect();
-            !inside.is_empty() && inside.iter().all(|active| waits(bookkeeping, active))
-        }
-    }
+    let inside: Vec<_> = active.activity.lanes().into_iter().filter_map(|lane| lane.now.as_deref()).collect();
+    active.activity.is_waiting()
+        || !inside.is_empty() && inside.iter().all(|active| waits(bookkeeping, active))
 }
 
 /// A position in a sequence, and the block that the sequence belongs to.

@@ -8,10 +8,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::bookkeeping::{Bookkeeping, NodeCause};
-use super::session_work::{SessionPhase, SessionWork};
+use super::session_work::SessionWork;
 use super::{Outcome, Spent, Waiting};
-use crate::effect::Effect;
-use crate::engine::node::{IfState, ListenState, ParallelState, RoundsState, SleepState, SubRunState};
+use crate::engine::node::active::{ActiveState, WaitSite};
+use crate::engine::node::{
+    AskState, CheckState, IfState, ListenState, ParallelState, RoundsState, ShellState, SleepState,
+    SubRunState,
+};
 use crate::id::{NodeId, Verb};
 use crate::tasks::{Attempts, TaskId};
 use crate::time::Moment;
@@ -254,26 +257,11 @@ impl Lane {
     }
 
     /// Applies a function to every session in progress.
-    pub(crate) fn works_mut(&mut self, act: &mut impl FnMut(&mut SessionWork)) {
+    pub(crate) fn works_mut(&mut self, act: &mut dyn FnMut(&mut SessionWork)) {
         let Some(active) = &mut self.now else { return };
         match &mut active.activity {
             Activity::Session(work) => act(work),
-            Activity::If(IfState { lane, .. }) | Activity::Loop(RoundsState { lane, .. }) => {
-                lane.works_mut(act)
-            }
-            Activity::Tasks(tasks) => {
-                for round in &mut tasks.open {
-                    round.lane.works_mut(act);
-                }
-            }
-            Activity::Parallel(ParallelState { slots }) => {
-                for slot in slots {
-                    if let BranchState::Open(lane) = slot {
-                        lane.works_mut(act);
-                    }
-                }
-            }
-            _ => {}
+            activity => activity.lanes_mut().into_iter().for_each(|lane| lane.works_mut(act)),
         }
     }
 
@@ -285,86 +273,59 @@ impl Lane {
     }
 
     /// Collects what these nodes wait for. Returns whether any of them is busy.
-    pub(super) fn waits(&self, bookkeeping: &Bookkeeping, into: &mut Vec<Waiting>) -> bool {
+    pub(crate) fn waits(&self, bookkeeping: &Bookkeeping, into: &mut Vec<Waiting>) -> bool {
         let Some(active) = &self.now else { return false };
-        let is_open = |verb: Verb| {
-            let here = bookkeeping.open.iter().filter(|planned| planned.id.node == active.instance);
-            here.filter(|planned| planned.id.verb == verb)
-                .any(|planned| !bookkeeping.deferred.contains(&planned.id))
-        };
+        let site = WaitSite { instance: &active.instance, bookkeeping };
         match &active.activity {
-            Activity::Session(work) => match &work.phase {
-                SessionPhase::Pausing { waiting, .. } => {
-                    into.push(waiting.clone());
-                    false
-                }
-                SessionPhase::InTurn => is_open(Verb::Session),
-                _ => true,
-            },
-            Activity::Sleep(SleepState { until }) => {
-                into.push(Waiting::Time { until: *until });
-                false
-            }
-            Activity::Listen(ListenState { name }) => {
-                into.push(Waiting::Event { name: name.clone() });
-                false
-            }
             Activity::WaitingToRetry { until, what } => {
                 into.push(Waiting::Retry { until: *until, what: what.clone() });
                 false
             }
-            Activity::Ask | Activity::Ended => false,
-            Activity::Deferred { .. } => is_open(Verb::Defer),
-            Activity::Shell => is_open(Verb::Shell),
-            Activity::Run(_) => is_open(Verb::Run),
-            Activity::Check => true,
-            Activity::If(IfState { lane, .. }) => lane.waits(bookkeeping, into),
-            Activity::Loop(RoundsState { lane, .. }) => lane.waits(bookkeeping, into) || is_open(Verb::Defer),
-            Activity::Parallel(ParallelState { slots }) => {
-                let mut is_busy = false;
-                for slot in slots {
-                    if let BranchState::Open(lane) = slot {
-                        is_busy |= lane.waits(bookkeeping, into);
-                    }
-                }
-                is_busy
-            }
-            Activity::Tasks(tasks) => {
-                let mut is_busy = bookkeeping.open.iter().any(|planned| {
-                    matches!(planned.effect, Effect::ClaimTask { .. })
-                        && !bookkeeping.deferred.contains(&planned.id)
-                });
-                for round in &tasks.open {
-                    is_busy |= match round.phase {
-                        RoundPhase::Before | RoundPhase::Working => round.lane.waits(bookkeeping, into),
-                        _ => true,
-                    };
-                }
-                is_busy
-            }
+            Activity::Deferred { .. } => site.is_open(Verb::Defer),
+            activity => activity.state().is_some_and(|state| state.waits(&site, into)),
         }
     }
 }
 
 impl Activity {
+    /// Returns the state of the node's kind; `None` if the node waits to start or has ended.
+    fn state(&self) -> Option<&dyn ActiveState> {
+        Some(match self {
+            Activity::Session(work) => work.as_ref(),
+            Activity::Shell => &ShellState,
+            Activity::Check => &CheckState,
+            Activity::Ask => &AskState,
+            Activity::Sleep(state) => state,
+            Activity::Listen(state) => state,
+            Activity::Run(state) => state,
+            Activity::If(state) => state,
+            Activity::Loop(state) => state,
+            Activity::Tasks(state) => state.as_ref(),
+            Activity::Parallel(state) => state,
+            Activity::WaitingToRetry { .. } | Activity::Deferred { .. } | Activity::Ended => return None,
+        })
+    }
+
     /// Returns the lanes inside this activity.
     pub fn lanes(&self) -> Vec<&Lane> {
+        self.state().map(ActiveState::lanes).unwrap_or_default()
+    }
+
+    fn lanes_mut(&mut self) -> Vec<&mut Lane> {
         match self {
-            Activity::If(IfState { lane, .. }) | Activity::Loop(RoundsState { lane, .. }) => vec![lane],
-            Activity::Parallel(ParallelState { slots }) => {
-                slots.iter().filter_map(BranchState::lane).collect()
-            }
-            Activity::Tasks(tasks) => tasks.open.iter().map(|round| &round.lane).collect(),
-            Activity::Session(_)
-            | Activity::Shell
-            | Activity::Check
-            | Activity::Ask
-            | Activity::Sleep(_)
-            | Activity::Listen(_)
-            | Activity::Run(_)
-            | Activity::WaitingToRetry { .. }
-            | Activity::Deferred { .. }
-            | Activity::Ended => Vec::new(),
+            Activity::If(state) => state.lanes_mut(),
+            Activity::Loop(state) => state.lanes_mut(),
+            Activity::Tasks(state) => state.lanes_mut(),
+            Activity::Parallel(state) => state.lanes_mut(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns true if the node itself waits: for a person, a time, an event or the end of a pause.
+    pub(crate) fn is_waiting(&self) -> bool {
+        match self {
+            Activity::WaitingToRetry { .. } | Activity::Deferred { .. } => true,
+            activity => activity.state().is_some_and(ActiveState::is_waiting),
         }
     }
 
@@ -376,26 +337,22 @@ impl Activity {
     /// Returns the activity in words, for internal errors.
     pub(crate) fn word(&self) -> &'static str {
         match self {
-            Activity::Session(_) => "a session",
-            Activity::Shell => "a command line",
-            Activity::Check => "checks",
-            Activity::Ask => "a question",
-            Activity::Sleep(_) => "a wait for a time",
-            Activity::Listen(_) => "a wait for an event",
-            Activity::Run(_) => "a run of another workflow",
             Activity::WaitingToRetry { .. } => "a pause before the next attempt",
             Activity::Deferred { .. } => "a pause of the run",
-            Activity::Ended => "the end of a node",
-            Activity::If(_) => "an `if` block",
-            Activity::Loop(_) => "a loop",
-            Activity::Tasks(_) => "a task loop",
-            Activity::Parallel(_) => "a parallel block",
+            activity => activity.state().map_or("the end of a node", ActiveState::word),
         }
     }
 }
 
 impl BranchState {
-    fn lane(&self) -> Option<&Lane> {
+    pub(crate) fn lane_mut(&mut self) -> Option<&mut Lane> {
+        match self {
+            BranchState::Open(lane) => Some(lane),
+            BranchState::Waiting | BranchState::Over(_) => None,
+        }
+    }
+
+    pub(crate) fn lane(&self) -> Option<&Lane> {
         match self {
             BranchState::Open(lane) => Some(lane),
             BranchState::Waiting | BranchState::Over(_) => None,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::graph::workflow::Template;
 
+use super::active::{ActiveState, WaitSite};
 use super::pair::{Delivered, NodeOpening, NodeRun, NodeSite};
 use super::shape::{GivenValue, NodeRole, NodeShape};
 use crate::graph::check::outline::Text;
@@ -46,6 +47,23 @@ impl NodeShape for AskNode {
 
     fn value(&self) -> GivenValue<'_> {
         GivenValue::OnlyText
+    }
+}
+
+/// The state of an active node of this kind, which has no data.
+pub(crate) struct AskState;
+
+impl ActiveState for AskState {
+    fn word(&self) -> &'static str {
+        "a question"
+    }
+
+    fn waits(&self, _site: &WaitSite<'_>, _into: &mut Vec<Waiting>) -> bool {
+        false
+    }
+
+    fn is_waiting(&self) -> bool {
+        true
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::active::{ActiveState, WaitSite};
 use super::pair::{Delivered, NodeOpening, NodeRun, NodeSite};
 use super::shape::{GivenValue, NodeRole, NodeShape};
 use serde_json::{Value, json};
@@ -12,7 +13,7 @@ use crate::engine::{DecisionCx, done};
 use crate::event::Event;
 use crate::id::Verb;
 use crate::looping::verdict::{CheckResult, red};
-use crate::run::{Activity, EndReason, FinalStatus, Outcome};
+use crate::run::{Activity, EndReason, FinalStatus, Outcome, Waiting};
 
 /// Checks that must pass.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +45,19 @@ impl NodeShape for CheckNode {
 
     fn value(&self) -> GivenValue<'_> {
         GivenValue::Checks(&self.names)
+    }
+}
+
+/// The state of an active node of this kind, which has no data.
+pub(crate) struct CheckState;
+
+impl ActiveState for CheckState {
+    fn word(&self) -> &'static str {
+        "checks"
+    }
+
+    fn waits(&self, _site: &WaitSite<'_>, _into: &mut Vec<Waiting>) -> bool {
+        true
     }
 }
 

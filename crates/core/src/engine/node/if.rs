@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::graph::workflow::{Expression, Node};
-use crate::run::Lane;
+use crate::run::{Lane, Waiting};
 
+use super::active::{ActiveState, WaitSite};
 use super::pair::{Delivered, NodeOpening, NodeRun, NodeSite};
 use super::shape::{GivenValue, NodeShape, Structure};
 use crate::engine::start::forget_outputs;
@@ -63,6 +64,24 @@ impl NodeShape for IfNode {
 
     fn value(&self) -> GivenValue<'_> {
         GivenValue::OnlyText
+    }
+}
+
+impl ActiveState for IfState {
+    fn word(&self) -> &'static str {
+        "an `if` block"
+    }
+
+    fn waits(&self, site: &WaitSite<'_>, into: &mut Vec<Waiting>) -> bool {
+        self.lane.waits(site.bookkeeping, into)
+    }
+
+    fn lanes(&self) -> Vec<&Lane> {
+        vec![&self.lane]
+    }
+
+    fn lanes_mut(&mut self) -> Vec<&mut Lane> {
+        vec![&mut self.lane]
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::active::{ActiveState, WaitSite};
 use super::pair::{Delivered, NodeOpening, NodeRun, NodeSite};
 use super::shape::{GivenValue, NodeShape};
 use crate::effect::Effect;
@@ -37,6 +38,21 @@ impl NodeShape for ListenNode {
 
     fn value(&self) -> GivenValue<'_> {
         GivenValue::OnlyText
+    }
+}
+
+impl ActiveState for ListenState {
+    fn word(&self) -> &'static str {
+        "a wait for an event"
+    }
+
+    fn waits(&self, _site: &WaitSite<'_>, into: &mut Vec<Waiting>) -> bool {
+        into.push(Waiting::Event { name: self.name.clone() });
+        false
+    }
+
+    fn is_waiting(&self) -> bool {
+        true
     }
 }
 

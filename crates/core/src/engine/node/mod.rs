@@ -3,8 +3,10 @@
 //!
 //! - [`shape`]: what the checks, bounds and pictures of a workflow ask of a kind.
 //! - [`pair`]: the execution of a kind.
+//! - [`active`]: what the state of an active node says about itself.
 //! - [`register`]: the list of all kinds.
 
+pub(crate) mod active;
 mod ask;
 mod check;
 mod clear_context;
@@ -27,7 +29,9 @@ mod task_loop;
 mod workflow;
 
 pub use ask::AskNode;
+pub(crate) use ask::AskState;
 pub use check::CheckNode;
+pub(crate) use check::CheckState;
 pub use criteria_loop::CriteriaLoopNode;
 pub use r#if::{IfNode, IfState};
 pub use land::LandNode;
@@ -39,6 +43,7 @@ pub use review::ReviewNode;
 pub use rounds::RoundsState;
 pub use session::{PromptSource, Session, TurnLoop};
 pub use shell::ShellNode;
+pub(crate) use shell::ShellState;
 pub use sleep::{SleepNode, SleepState};
 pub use task_loop::TaskLoopNode;
 pub use workflow::{SubRunState, WorkflowNode};

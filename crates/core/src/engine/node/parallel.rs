@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::active::{ActiveState, WaitSite};
 use super::pair::{Delivered, NodeOpening, NodeRun, NodeSite};
 use super::shape::{GivenValue, NodeShape, Structure};
 use crate::engine::frame::Frame;
@@ -12,7 +13,7 @@ use crate::engine::{DecisionCx, cancel, done, lane};
 use crate::event::Event;
 use crate::graph::workflow::Node;
 use crate::id::NodeId;
-use crate::run::{Activity, BranchState, EndReason, FinalStatus, Lane, Outcome, SessionSignal};
+use crate::run::{Activity, BranchState, EndReason, FinalStatus, Lane, Outcome, SessionSignal, Waiting};
 use crate::words;
 
 /// Several sequences at once.
@@ -77,6 +78,28 @@ impl NodeShape for ParallelNode {
 
     fn value(&self) -> GivenValue<'_> {
         GivenValue::Branches(&self.branches)
+    }
+}
+
+impl ActiveState for ParallelState {
+    fn word(&self) -> &'static str {
+        "a parallel block"
+    }
+
+    fn waits(&self, site: &WaitSite<'_>, into: &mut Vec<Waiting>) -> bool {
+        let mut is_busy = false;
+        for lane in ActiveState::lanes(self) {
+            is_busy |= lane.waits(site.bookkeeping, into);
+        }
+        is_busy
+    }
+
+    fn lanes(&self) -> Vec<&Lane> {
+        self.slots.iter().filter_map(BranchState::lane).collect()
+    }
+
+    fn lanes_mut(&mut self) -> Vec<&mut Lane> {
+        self.slots.iter_mut().filter_map(BranchState::lane_mut).collect()
     }
 }
 

@@ -3,15 +3,16 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::active::{ActiveState, WaitSite};
 use super::pair::{Delivered, NodeOpening, NodeRun, NodeSite};
 use super::shape::{FieldKind, NodeShape};
 use crate::engine::frame::Frame;
 use crate::engine::{DecisionCx, cancel, done, lane};
 use crate::event::Event;
 use crate::graph::workflow::{Expression, Node};
-use crate::id::NodeId;
+use crate::id::{NodeId, Verb};
 use crate::looping::verdict::is_signalled;
-use crate::run::{Activity, EndReason, FinalStatus, Lane, News, Outcome, SessionSignal};
+use crate::run::{Activity, EndReason, FinalStatus, Lane, News, Outcome, SessionSignal, Waiting};
 
 /// The number of iterations that one event may start. A loop whose iterations take no time would
 /// otherwise never return.
@@ -28,6 +29,24 @@ pub struct RoundsState {
     /// The failures of the previous iteration.
     pub feedback: String,
     pub lane: Lane,
+}
+
+impl ActiveState for RoundsState {
+    fn word(&self) -> &'static str {
+        "a loop"
+    }
+
+    fn waits(&self, site: &WaitSite<'_>, into: &mut Vec<Waiting>) -> bool {
+        self.lane.waits(site.bookkeeping, into) || site.is_open(Verb::Defer)
+    }
+
+    fn lanes(&self) -> Vec<&Lane> {
+        vec![&self.lane]
+    }
+
+    fn lanes_mut(&mut self) -> Vec<&mut Lane> {
+        vec![&mut self.lane]
+    }
 }
 
 /// The condition that ends a loop early.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::active::{ActiveState, WaitSite};
 use super::pair::{Delivered, NodeOpening, NodeRun, NodeSite};
 use super::shape::{GivenValue, NodeRole, NodeShape};
 use crate::engine::{DecisionCx, output, work};
@@ -14,8 +15,11 @@ use crate::graph::schema;
 use crate::graph::upper_bound::{Unbounded, UpperBound};
 use crate::graph::workflow::{Node, Template};
 use crate::graph::{SessionPrompt, SessionPromptKind};
+use crate::id::Verb;
 use crate::looping::{DEFAULT_MAX_ITERATIONS, LoopMode, LoopRules, MarkerMatch, prompt};
-use crate::run::{Activity, EndReason, FinalStatus, Outcome, SessionPhase, SessionSignal, SessionWork};
+use crate::run::{
+    Activity, EndReason, FinalStatus, Outcome, SessionPhase, SessionSignal, SessionWork, Waiting,
+};
 
 /// The work of an agent: its prompt and its number of turns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -154,6 +158,27 @@ impl NodeShape for Session {
 
     fn names_entity(&self) -> bool {
         !matches!(self.source, PromptSource::Prompt { .. })
+    }
+}
+
+impl ActiveState for SessionWork {
+    fn word(&self) -> &'static str {
+        "a session"
+    }
+
+    fn waits(&self, site: &WaitSite<'_>, into: &mut Vec<Waiting>) -> bool {
+        match &self.phase {
+            SessionPhase::Pausing { waiting, .. } => {
+                into.push(waiting.clone());
+                false
+            }
+            SessionPhase::InTurn => site.is_open(Verb::Session),
+            _ => true,
+        }
+    }
+
+    fn is_waiting(&self) -> bool {
+        matches!(self.phase, SessionPhase::Pausing { .. })
     }
 }
 

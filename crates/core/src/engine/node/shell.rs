@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::graph::workflow::Template;
 
+use super::active::{ActiveState, WaitSite};
 use super::pair::{Delivered, NodeOpening, NodeRun, NodeSite};
 use super::shape::{GivenValue, NodeRole, NodeShape};
 use crate::effect::Effect;
@@ -12,7 +13,7 @@ use crate::engine::{DecisionCx, done};
 use crate::event::{Event, ShellEnd};
 use crate::graph::check::outline::Text;
 use crate::id::Verb;
-use crate::run::{Activity, EndReason, FinalStatus, Outcome};
+use crate::run::{Activity, EndReason, FinalStatus, Outcome, Waiting};
 
 /// A command line from the workflow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,6 +47,19 @@ impl NodeShape for ShellNode {
 
     fn value(&self) -> GivenValue<'_> {
         GivenValue::OnlyText
+    }
+}
+
+/// The state of an active node of this kind, which has no data.
+pub(crate) struct ShellState;
+
+impl ActiveState for ShellState {
+    fn word(&self) -> &'static str {
+        "a command line"
+    }
+
+    fn waits(&self, site: &WaitSite<'_>, _into: &mut Vec<Waiting>) -> bool {
+        site.is_open(Verb::Shell)
     }
 }
 

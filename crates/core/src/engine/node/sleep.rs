@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::Moment;
 
+use super::active::{ActiveState, WaitSite};
 use super::pair::{Delivered, NodeOpening, NodeRun, NodeSite};
 use super::shape::{GivenValue, NodeShape};
 use crate::effect::Effect;
@@ -41,6 +42,21 @@ impl NodeShape for SleepNode {
 
     fn value(&self) -> GivenValue<'_> {
         GivenValue::OnlyText
+    }
+}
+
+impl ActiveState for SleepState {
+    fn word(&self) -> &'static str {
+        "a wait for a time"
+    }
+
+    fn waits(&self, _site: &WaitSite<'_>, into: &mut Vec<Waiting>) -> bool {
+        into.push(Waiting::Time { until: self.until });
+        false
+    }
+
+    fn is_waiting(&self) -> bool {
+        true
     }
 }
 

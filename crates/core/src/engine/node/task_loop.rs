@@ -10,6 +10,7 @@ mod round;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::active::{ActiveState, WaitSite};
 use super::pair::{Delivered, NodeOpening, NodeRun, NodeSite};
 use super::shape::{FieldKind, GivenValue, NodeShape, Structure, times};
 use crate::effect::Effect;
@@ -19,7 +20,10 @@ use crate::event::Event;
 use crate::graph::check::outline::{EvaluationTime, Text};
 use crate::graph::workflow::{Expression, Node, Template};
 use crate::id::{EffectId, NodeId, Verb};
-use crate::run::{Activity, EndReason, FinalStatus, News, Outcome, Round, SessionSignal, TaskRounds};
+use crate::run::{
+    Activity, Bookkeeping, EndReason, FinalStatus, Lane, News, Outcome, Round, RoundPhase, SessionSignal,
+    TaskRounds, Waiting,
+};
 use crate::tasks::{Attempts, Claim, TaskId, TaskStatus};
 use round::{RoundContext, round_frame};
 
@@ -81,6 +85,34 @@ impl NodeShape for TaskLoopNode {
 
     fn value(&self) -> GivenValue<'_> {
         GivenValue::Fields(&TASKS)
+    }
+}
+
+impl ActiveState for TaskRounds {
+    fn word(&self) -> &'static str {
+        "a task loop"
+    }
+
+    fn waits(&self, site: &WaitSite<'_>, into: &mut Vec<Waiting>) -> bool {
+        let Bookkeeping { open, deferred, .. } = site.bookkeeping;
+        let mut is_busy = open.iter().any(|planned| {
+            matches!(planned.effect, Effect::ClaimTask { .. }) && !deferred.contains(&planned.id)
+        });
+        for round in &self.open {
+            is_busy |= match round.phase {
+                RoundPhase::Before | RoundPhase::Working => round.lane.waits(site.bookkeeping, into),
+                _ => true,
+            };
+        }
+        is_busy
+    }
+
+    fn lanes(&self) -> Vec<&Lane> {
+        self.open.iter().map(|round| &round.lane).collect()
+    }
+
+    fn lanes_mut(&mut self) -> Vec<&mut Lane> {
+        self.open.iter_mut().map(|round| &mut round.lane).collect()
     }
 }
 

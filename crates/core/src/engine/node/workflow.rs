@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::active::{ActiveState, WaitSite};
 use super::pair::{Delivered, NodeOpening, NodeRun, NodeSite};
 use super::shape::{GivenValue, NodeRole, NodeShape};
 use crate::effect::Effect;
@@ -17,7 +18,7 @@ use crate::graph::check::outline::Text;
 use crate::graph::ids::named;
 use crate::graph::workflow::{Budget, Expression, InputKind, Template};
 use crate::id::{NodeId, RunId, Verb, derive_run};
-use crate::run::{Activity, EndReason, FinalStatus, Outcome, Spent};
+use crate::run::{Activity, EndReason, FinalStatus, Outcome, Spent, Waiting};
 use crate::spec::{MAX_DEPTH, Parent, Spec};
 
 /// The length to which an error message cuts a value, in characters.
@@ -69,6 +70,16 @@ impl NodeShape for WorkflowNode {
 
     fn value(&self) -> GivenValue<'_> {
         GivenValue::Called(&self.name)
+    }
+}
+
+impl ActiveState for SubRunState {
+    fn word(&self) -> &'static str {
+        "a run of another workflow"
+    }
+
+    fn waits(&self, site: &WaitSite<'_>, _into: &mut Vec<Waiting>) -> bool {
+        site.is_open(Verb::Run)
     }
 }
 
