@@ -1,4 +1,4 @@
-//! What the state of an active node says about itself, one implementation in the file of each kind.
+//! The answers of an active node's state about itself, one implementation in the file of each kind.
 //!
 //! [`Activity`](crate::run::Activity) asks through [`ActiveState`] instead of matching on the kinds.
 
