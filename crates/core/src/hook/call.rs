@@ -87,8 +87,8 @@ impl<'a> CheckedCall<'a> {
         let sought = match (sought, path_of(input)) {
             (Some(files), Some(path)) if !files.starts_with('/') => Some(format!("{path}/{files}")),
             (Some(files), _) => Some(files.to_owned()),
-            // A search in a folder reaches all files below it. A search of the whole workspace is no reason to
-            // refuse it because of some of its files.
+            // A search in a folder reaches all files below it. A rule about some files does not stop a search of
+            // the whole workspace.
             (None, Some(path)) if kind == ToolName::Search && is_below(path, around) => {
                 Some(format!("{path}/**"))
             }
@@ -306,7 +306,10 @@ pub(super) fn whole(path: &str, workspace: &str) -> String {
 /// Returns true unless a search in this folder covers the whole workspace.
 fn is_below(folder: &str, around: CallSite<'_>) -> bool {
     let folder = CleanPath::new(folder, around.workspace);
-    let is_above = || around.workspace.starts_with(folder.whole.trim_end_matches('/'));
+    let is_above = || {
+        let below = around.workspace.strip_prefix(folder.whole.trim_end_matches('/'));
+        below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
     folder.inner.as_ref().map_or_else(|| !is_above(), |inner| inner != ".")
 }
 

@@ -277,9 +277,14 @@ fn a_search_in_a_folder_reaches_the_files_below_it() {
         ("Read(src/**)", "docs", false),
         ("Read(src/**)", ".", false),
         ("Read(src/**)", "/", false),
+        ("Read(/v/**)", "/v", true),
     ] {
         assert_eq!(touches(rule, "Grep", search(folder)), expected, "{rule} in {folder}");
     }
+    // The name of the workspace begins like that of the folder, which is not above it.
+    let call = ToolCall::named("Grep", search("/w"));
+    let call = CheckedCall::new(&call, CallSite { workspace: "/work", real: None });
+    assert!(call.touched_by("Read(/w/**)").is_some());
 }
 
 #[test]
