@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::graph::workflow::Expression;
 use crate::hook::HookAnswer;
 use crate::id::{EffectId, HookId, RunId, SessionId};
+use crate::run::Continuation;
 use crate::spec::Spec;
 use crate::tasks::{Attempts, TaskId};
 use crate::time::Moment;
@@ -59,6 +60,9 @@ pub enum Effect {
         /// The id of the child run. Chosen here so that it never starts twice.
         run: RunId,
         spec: Box<Spec>,
+        /// The additions with which a child run that has ended continues.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        more: Option<Box<Continuation>>,
     },
     /// Choose the next task of a file and mark it as started. Settled by `TaskClaimed`.
     ClaimTask {

@@ -12,7 +12,7 @@ use crate::graph::workflow::Budget;
 use crate::hook::HookCall;
 use crate::id::{EffectId, HookId, InboxId, RunId, SessionId};
 use crate::looping::verdict::{CheckResult, Inspection};
-use crate::run::{News, Outcome, Spent};
+use crate::run::{Continuation, News, Outcome, Spent};
 use crate::spec::{Policy, Spec};
 use crate::tasks::{Claim, TaskStatus};
 use crate::time::Moment;
@@ -160,12 +160,28 @@ pub enum Event {
         /// The request, if it came through the inbox.
         inbox: Option<InboxId>,
     },
+    /// Someone interrupted the run. It can continue later.
+    InterruptAsked {
+        /// The request, if it came through the inbox.
+        inbox: Option<InboxId>,
+    },
+    /// Someone continued a run that had ended.
+    Continued {
+        /// The request. The parent run chooses the id for a child run, so that it counts once.
+        inbox: InboxId,
+        /// The person, for people.
+        by: String,
+        more: Box<Continuation>,
+    },
     /// The parent run ended this run.
     #[serde(rename = "outer_ended")]
     ParentEnded {
         /// The request, if it came through the inbox.
         inbox: Option<InboxId>,
         why: String,
+        /// The parent run was interrupted, so this run may continue with it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        interrupted: bool,
     },
     /// Someone paused the run: nodes in progress finish, and no new ones start.
     PauseAsked {
@@ -230,6 +246,8 @@ impl Event {
             Event::WaitOver { .. } => "wait_over",
             Event::RunTimedOut => "run_timed_out",
             Event::CancelAsked { .. } => "cancel_asked",
+            Event::InterruptAsked { .. } => "interrupt_asked",
+            Event::Continued { .. } => "continued",
             Event::ParentEnded { .. } => "outer_ended",
             Event::PauseAsked { .. } => "pause_asked",
             Event::UnpauseAsked { .. } => "go_on_asked",

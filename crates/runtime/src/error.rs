@@ -7,6 +7,7 @@ use windlass_core::engine::Divergence;
 use windlass_core::event::RECORD_VERSION;
 use windlass_core::event::upcast::OLDEST_VERSION;
 use windlass_core::id::RunId;
+use windlass_core::run::{FinalStatus, Outcome};
 use windlass_peers::git::{GitError, WorktreeError};
 use windlass_peers::hook_socket::SocketError;
 use windlass_store::{
@@ -100,6 +101,12 @@ pub enum RunError {
     },
     #[error("run {0} is already over")]
     Over(RunId),
+    /// The run is over and can never continue.
+    #[error("run {run} is already over: it is {}", status.word())]
+    Final { run: RunId, status: FinalStatus },
+    /// The run would end again at once, because nothing has changed.
+    #[error("run {run} would end again at once: {}", describe_end(outcome))]
+    WouldEnd { run: RunId, outcome: Outcome },
     /// The folder of the run is missing. The run is not over.
     #[error("run {run} cannot continue: the folder {} {why}", folder.display())]
     NoFolder {
@@ -247,6 +254,12 @@ impl RunError {
             }
         })
     }
+}
+
+/// Describes how a run would end.
+fn describe_end(outcome: &Outcome) -> String {
+    let why = outcome.detail.clone().unwrap_or_else(|| outcome.reason.sentence().to_owned());
+    format!("{}, {why}", outcome.status.word())
 }
 
 /// Returns the newest copy of a database from before a migration, if there is one.

@@ -2,6 +2,7 @@
 
 mod ask;
 mod behind;
+mod continuing;
 mod folder;
 mod stray;
 mod views;
@@ -37,6 +38,8 @@ use crate::user_error::UserError;
 use crate::view::{Family, Pulse};
 use crate::workspace::{FolderCheck, absence};
 
+pub(crate) use continuing::ChildContinuation;
+pub use continuing::ResumeAdditions;
 pub use stray::{LiveChild, OtherVersion, OwnerProcess, StrayRun};
 
 /// The number of events that may queue for an owner before their senders block.
@@ -83,6 +86,11 @@ impl OwnedRun {
         let _ = self.inlet.send(Ok(Event::CancelAsked { inbox: None })).await;
     }
 
+    /// Asks the run to stop for now. A second call ends its agents at once.
+    pub async fn interrupt(&self) {
+        let _ = self.inlet.send(Ok(Event::InterruptAsked { inbox: None })).await;
+    }
+
     /// Returns the final state, once there is nothing more to show.
     pub async fn finish(self) -> Result<RunState, RunError> {
         match self.owner.await {
@@ -99,6 +107,8 @@ pub(crate) enum OwnerStart {
     First,
     /// An earlier process started the run.
     Next,
+    /// This process continued the run after it had ended.
+    Reopened,
 }
 
 /// The rule that decides whether a run is new to this process or taken over.
@@ -185,10 +195,19 @@ impl Handle {
 
     /// Starts a background process for a run that has no owner.
     pub(crate) fn detach(&self, state: &RunState) -> Result<(), RunError> {
+        self.start_owner(state, &["resume", state.run.as_str(), "--quiet"])
+    }
+
+    /// Starts a background process that takes over the run when this process ends.
+    pub fn leave_in_background(&self, state: &RunState) -> Result<(), RunError> {
+        self.start_owner(state, &["resume", state.run.as_str(), "--quiet", "--after-owner"])
+    }
+
+    fn start_owner(&self, state: &RunState, args: &[&str]) -> Result<(), RunError> {
         let exe = self.exe()?;
         let log = self.store.run_dir(&state.run).join("owner.log");
         let cwd = PathBuf::from(&state.spec.workspace);
-        process::start_detached(&exe, &["resume", state.run.as_str(), "--quiet"], &self.home.env, &cwd, &log)
+        process::start_detached(&exe, args, &self.home.env, &cwd, &log)
             .map(drop)
             .map_err(|error| RunError::Detach(chain(&error)))
     }
@@ -277,7 +296,14 @@ impl Handle {
     }
 
     /// Creates a run for another run, or takes it over if it was created before a crash.
-    pub(crate) fn adopt(&self, run: &RunId, spec: Option<Spec>) -> Result<ChildStart, RunError> {
+    ///
+    /// A run that has ended continues with the given additions, once.
+    pub(crate) fn adopt(
+        &self,
+        run: &RunId,
+        spec: Option<Spec>,
+        more: Option<&ChildContinuation>,
+    ) -> Result<ChildStart, RunError> {
         if self.store.is_owned(run) {
             return Ok(ChildStart::Elsewhere);
         }
@@ -290,7 +316,10 @@ impl Handle {
             (view, _) => view?,
         };
         if view.state.is_done() && view.divergence.is_none() {
-            return Ok(ChildStart::Over(Box::new(view.state)));
+            return match more.filter(|more| more.is_new_to(&view.state)) {
+                Some(more) => self.reopen_child(view, more),
+                None => Ok(ChildStart::Over(Box::new(view.state))),
+            };
         }
         match self.take(self.family(&view), TakeOver::IfBegun, TakeoverPurpose::GoOn) {
             Ok(taken) => Ok(ChildStart::Running(Box::new(self.own(taken)?))),
@@ -308,6 +337,16 @@ impl Handle {
             handle.take(family, TakeOver::Always, TakeoverPurpose::GoOn)
         });
         self.own(taken.await?)
+    }
+
+    /// Continues a run that has no owner in a background process.
+    pub async fn resume_detached(&self, family: Family) -> Result<(), RunError> {
+        let check = self.waiting(|handle| {
+            handle.check_folders(&family)?;
+            handle.check_is_newest(&family.root().run)?;
+            Ok::<_, RunError>(family)
+        });
+        self.detach(check.await?.root())
     }
 
     /// Continues a run that was created for this process: a run with only its first record starts now.
@@ -359,6 +398,7 @@ impl Handle {
         let rights = Ownership { lease, task_claims: holds, folder };
         let hand = match (how, family.seq()) {
             (TakeOver::IfBegun, 1) => OwnerStart::First,
+            (TakeOver::IfBegun, seq) if self.is_just_continued(&run, seq)? => OwnerStart::Reopened,
             (TakeOver::IfBegun | TakeOver::Always, _) => OwnerStart::Next,
         };
         let first = self.header(&family, hand)?;
@@ -385,6 +425,14 @@ impl Handle {
         // An owner that takes a run over reports by itself what the run waits for.
         step.news.retain(|news| hand == OwnerStart::First || !matches!(news, News::Waiting(_)));
         Ok(step.record(state.started, Event::RunStarted { spec: Box::new(state.spec.clone()) }))
+    }
+
+    /// Makes the record to show first for a run that another process runs.
+    pub fn opening(&self, family: &Family) -> Result<Record, RunError> {
+        let mut first = self.header(family, OwnerStart::Next)?;
+        first.news.clear();
+        first.effects.clear();
+        Ok(first)
     }
 
     /// Makes this process the owner. The socket comes first, so that no hook finds it missing.

@@ -9,9 +9,14 @@ use windlass_core::id::{HookId, InboxId};
 #[serde(rename_all = "snake_case", tag = "ask")]
 pub(crate) enum InboxMessage {
     Cancel,
+    /// Stops the run. It can continue later.
+    Interrupt,
     /// Ends the run because its parent ends.
     EndWithOuter {
         why: String,
+        /// The parent was interrupted, and may continue this run later.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        interrupted: bool,
     },
     /// Starts no new nodes.
     Pause,
@@ -49,6 +54,7 @@ impl InboxMessage {
     pub(crate) fn verb(&self) -> &'static str {
         match self {
             InboxMessage::Cancel => "cancel the run",
+            InboxMessage::Interrupt => "interrupt the run",
             InboxMessage::EndWithOuter { .. } => "end the run",
             InboxMessage::Pause => "pause the run",
             InboxMessage::GoOn => "continue the run",
@@ -62,7 +68,10 @@ impl InboxMessage {
 pub(crate) fn event_of(inbox: InboxId, message: InboxMessage) -> Event {
     match message {
         InboxMessage::Cancel => Event::CancelAsked { inbox: Some(inbox) },
-        InboxMessage::EndWithOuter { why } => Event::ParentEnded { inbox: Some(inbox), why },
+        InboxMessage::Interrupt => Event::InterruptAsked { inbox: Some(inbox) },
+        InboxMessage::EndWithOuter { why, interrupted } => {
+            Event::ParentEnded { inbox: Some(inbox), why, interrupted }
+        }
         InboxMessage::Pause => Event::PauseAsked { inbox: Some(inbox) },
         InboxMessage::GoOn => Event::UnpauseAsked { inbox: Some(inbox) },
         InboxMessage::Tell { name, text } => Event::EventReceived { inbox, name, text },

@@ -148,7 +148,7 @@ impl Owner {
     }
 
     async fn run_inner(&mut self, mut first: Vec<Planned>, hand: OwnerStart) -> Result<(), RunError> {
-        if hand == OwnerStart::First {
+        if hand != OwnerStart::Next {
             self.folder = RunFolder::now(Path::new(&self.state.spec.workspace));
         }
         if hand == OwnerStart::Next {

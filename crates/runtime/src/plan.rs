@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 
 use windlass_core::entity::EntityKind;
 use windlass_core::graph::upper_bound::worst;
-use windlass_core::graph::workflow::Workflow;
+use windlass_core::graph::workflow::{Budget, Workflow};
 use windlass_core::hook::permission::Isolation;
 use windlass_core::looping::LoopMode;
 use windlass_core::spec::{OnPermission, OnQuestion, Spec};
@@ -37,6 +37,7 @@ use crate::home::Home;
 use crate::user_error::{ProblemPart, UserError, UserErrorKind};
 use choose::{Selection, SetAside, WorkflowSources, set_aside};
 pub(crate) use entity::{PromptContext, texts as entity_texts};
+pub use flags::checks;
 use session_settings::PlanInputs;
 
 /// A request to run something.
@@ -56,6 +57,8 @@ pub struct RunRequest {
     pub agent_args: Vec<String>,
     /// True if a person sits at the terminal.
     pub interactive: bool,
+    /// True if the run goes to the background, where a person can answer it later.
+    pub detached: bool,
     /// True if nothing runs and only the plan is wanted.
     pub dry_run: bool,
 }
@@ -94,6 +97,8 @@ pub struct PlanFlags {
     pub jobs: Option<u32>,
     /// `--timeout`
     pub timeout_ms: Option<u64>,
+    /// `--budget`
+    pub budget: Budget,
     /// `--on-permission`
     pub on_permission: Option<OnPermission>,
     /// `--on-question`
@@ -138,7 +143,7 @@ pub fn plan(home: &Home, request: &RunRequest) -> Result<Plan, UserError> {
     if let Some(problem) = UserError::of(&catalog.problems) {
         return Err(problem);
     }
-    let checks = flags::checks(&request.flags)?;
+    let checks = flags::checks(&request.flags.checks)?;
     let shelves = WorkflowSources {
         home,
         cwd: &cwd,

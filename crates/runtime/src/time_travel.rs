@@ -46,6 +46,8 @@ pub struct WaitPolicy {
     pub on_question: Option<OnQuestion>,
     /// A person watches the fork and can be asked.
     pub interactive: bool,
+    /// The run goes to the background, where a person can answer questions later.
+    pub detached: bool,
 }
 
 /// The policies that no settings file sets.
@@ -64,7 +66,7 @@ impl WaitPolicy {
             other => other,
         };
         let question = match was.on_question {
-            OnQuestion::Fail if self.interactive && free.on_question => OnQuestion::Wait,
+            OnQuestion::Fail if (self.interactive || self.detached) && free.on_question => OnQuestion::Wait,
             other => other,
         };
         Policy {
@@ -252,6 +254,12 @@ impl Handle {
             _ => None,
         });
         let was = forked.unwrap_or(spec.policy);
+        self.policy_over(spec, was, asks)
+    }
+
+    /// Returns the policy of a run that starts or continues where another had that policy, if it
+    /// differs.
+    pub(crate) fn policy_over(&self, spec: &Spec, was: Policy, asks: WaitPolicy) -> Option<Policy> {
         let settings = config::read(&self.home, Path::new(&spec.workspace), Vec::new()).ok();
         let is_free = |key| settings.as_ref().is_some_and(|resolved| resolved.is_builtin(key));
         let free =

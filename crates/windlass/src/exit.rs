@@ -80,7 +80,7 @@ impl Exit {
             FinalStatus::Blocked => Exit::Blocked,
             FinalStatus::Exhausted => Exit::Exhausted,
             FinalStatus::Failed => Exit::Agent,
-            FinalStatus::Cancelled => Exit::Interrupted,
+            FinalStatus::Interrupted | FinalStatus::Cancelled => Exit::Interrupted,
         }
     }
 }

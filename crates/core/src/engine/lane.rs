@@ -2,7 +2,7 @@
 
 use super::frame::Frame;
 use super::node::pair::{Delivered, NodeSite};
-use super::start::{Attempt, NodeStart, begin};
+use super::start::{Attempt, NodeStart, begin, own_time};
 use super::{Allowance, DecisionCx, cancel};
 use crate::effect::Effect;
 use crate::event::Event;
@@ -62,11 +62,12 @@ fn due(active: &ActiveNode, event: &Event) -> Option<Attempt> {
     let spent = active.spent;
     match (&active.activity, effect.verb) {
         (Activity::Deferred { cause }, Verb::Defer) => {
-            Some(Attempt { tries: active.tries, cause: cause.clone(), spent })
+            Some(Attempt { tries: active.tries, old_tries: active.old_tries, cause: cause.clone(), spent })
         }
         (Activity::WaitingToRetry { what, .. }, Verb::Retry) => {
-            let tries = active.tries + 1;
-            Some(Attempt { tries, cause: NodeCause::Retried { what: what.clone(), attempt: tries }, spent })
+            let (tries, old_tries) = (active.tries + 1, active.old_tries);
+            let cause = NodeCause::Retried { what: what.clone(), attempt: tries };
+            Some(Attempt { tries, old_tries, cause, spent })
         }
         _ => None,
     }
@@ -81,14 +82,27 @@ fn begin_due(
     frame: &Frame<'_>,
     this: Attempt,
 ) -> Option<Outcome> {
-    let node = steps.get(lane.at)?;
-    lane.now = None;
     // A retried node gets the failure as feedback.
     let told = match &this.cause {
         NodeCause::Retried { what, .. } => Frame { feedback: what.clone(), ..frame.clone() },
-        NodeCause::First | NodeCause::After { .. } | NodeCause::WhenFalse { .. } => frame.clone(),
+        NodeCause::First | NodeCause::After { .. } | NodeCause::Continued | NodeCause::WhenFalse { .. } => {
+            frame.clone()
+        }
     };
-    match begin(cx, node, lane, &told, this) {
+    begin_told(cx, steps, lane, (frame, &told), this)
+}
+
+/// Starts the current node with other feedback than the nodes after it.
+fn begin_told(
+    cx: &mut DecisionCx<'_>,
+    steps: &[Node],
+    lane: &mut Lane,
+    (frame, told): (&Frame<'_>, &Frame<'_>),
+    this: Attempt,
+) -> Option<Outcome> {
+    let node = steps.get(lane.at)?;
+    lane.now = None;
+    match begin(cx, node, lane, told, this) {
         NodeStart::UnderWay => None,
         NodeStart::Over(outcome) => after(cx, steps, lane, frame, outcome),
         NodeStart::Skipped => {
@@ -96,6 +110,62 @@ fn begin_due(
             proceed(cx, steps, lane, frame)
         }
     }
+}
+
+/// Continues a sequence of a run that had ended, from the node in which the sequence ended. Returns
+/// the outcome if the sequence ended again.
+pub(super) fn reopen(
+    cx: &mut DecisionCx<'_>,
+    steps: &[Node],
+    lane: &mut Lane,
+    frame: &Frame<'_>,
+) -> Option<Outcome> {
+    lane.cut = None;
+    let (Some(node), Some(mut active)) = (steps.get(lane.at), lane.left.take()) else {
+        return proceed(cx, steps, lane, frame);
+    };
+    let before = active.cut.take();
+    active.earlier = active.spent;
+    active.began = cx.at;
+    // The node was done when the sequence was stopped.
+    if let Some(outcome) = before.clone().filter(|outcome| outcome.status == FinalStatus::Completed) {
+        lane.now = Some(active);
+        return after(cx, steps, lane, frame, outcome);
+    }
+    if !node.kind.node().can_reopen(&mut active.activity, before.as_ref()) {
+        let told = Frame { feedback: feedback(cx, before.as_ref(), frame), ..frame.clone() };
+        let is_unused = matches!(active.activity, Activity::Deferred { .. } | Activity::Ended);
+        let this = Attempt {
+            tries: if is_unused { active.tries } else { active.tries + 1 },
+            old_tries: if is_unused { active.old_tries } else { active.tries },
+            cause: NodeCause::Continued,
+            spent: active.spent,
+        };
+        return begin_told(cx, steps, lane, (frame, &told), this);
+    }
+    seen(cx, node, &active.instance, NodeCause::Continued);
+    let (kind, about) = (node.kind.word().to_owned(), node.kind.shape().about());
+    cx.tell(News::NodeStarted { node: active.instance.clone(), kind, about });
+    let own = own_time(node).map(|ms| cx.at.plus_ms(ms));
+    if let Some(until) = own {
+        cx.plan_once(&active.instance, Verb::Timeout, Effect::WaitUntil { until });
+    }
+    active.deadline = [frame.deadline, own].into_iter().flatten().min();
+    let over = in_purse(cx, node, &mut active, |cx, active| {
+        let (mut site, activity) = NodeSite::of(node, frame, active);
+        node.kind.node().reopen(cx, &mut site, activity, before.as_ref())
+    });
+    lane.now = Some(active);
+    after(cx, steps, lane, frame, over?)
+}
+
+/// Returns the feedback for a node that starts again because a person continued the run.
+fn feedback(cx: &DecisionCx<'_>, before: Option<&Outcome>, frame: &Frame<'_>) -> String {
+    let failed = before.filter(|outcome| outcome.status != FinalStatus::Interrupted);
+    let failed = failed.and_then(|outcome| outcome.detail.clone());
+    let message = cx.more.as_ref().and_then(|more| more.asked.message.clone());
+    let parts: Vec<String> = failed.into_iter().chain(message).collect();
+    if parts.is_empty() { frame.feedback.clone() } else { parts.join("\n\n") }
 }
 
 /// Returns the reason why the node at this index is next.
@@ -224,8 +294,9 @@ fn wrap_up(
         lane.forgive();
     }
     lane.hear(kind.last_word(&site, activity, &outcome).filter(|word| !is_tried_again || word.is_said()));
-    if let Some(cut) = &lane.cut {
-        return AfterNode::End(cut.clone());
+    if let Some(cut) = lane.cut.clone() {
+        lane.leave(active, outcome);
+        return AfterNode::End(cut);
     }
     if is_tried_again {
         return pause(cx, node, lane, active, &outcome);
@@ -237,10 +308,12 @@ fn wrap_up(
         let told = wrong(node, &outcome, cx.bookkeeping.outputs.get(&node.id));
         // A budget spent around a node is spent for all nodes after it too. Someone who cancelled a
         // child run did not ask to end this run.
-        let is_ended = outcome.status == FinalStatus::Cancelled && outcome.reason != EndReason::ChildFailed;
+        let is_ended = matches!(outcome.status, FinalStatus::Cancelled | FinalStatus::Interrupted)
+            && outcome.reason != EndReason::ChildFailed;
         let is_final = is_ended || cx.has_run_dry(&outcome);
         if node.on_failure == OnFailure::Fail || is_final {
             lane.wrong = told;
+            lane.leave(active, outcome.clone());
             return AfterNode::End(outcome);
         }
         if !lane.wrong.is_empty() {
@@ -258,10 +331,10 @@ fn may_try_again(cx: &DecisionCx<'_>, node: &Node, active: &ActiveNode, outcome:
     let is_dry = outcome.reason == EndReason::Budget && own.is_spent().is_some();
     // A blocked node needs a person first. For example, an interrupted command may have done its
     // work.
-    !matches!(outcome.status, FinalStatus::Cancelled | FinalStatus::Blocked)
+    !matches!(outcome.status, FinalStatus::Cancelled | FinalStatus::Blocked | FinalStatus::Interrupted)
         && !is_dry
         && !cx.has_run_dry(outcome)
-        && active.tries <= node.retry.times
+        && active.tries - active.old_tries.min(active.tries) <= node.retry.times
         && outcome.fixed().is_none()
 }
 
@@ -309,9 +382,10 @@ fn pause(
     outcome: &Outcome,
 ) -> AfterNode {
     let what = outcome.detail.clone().unwrap_or_else(|| outcome.reason.word().to_owned());
-    let delay = step.retry.delay_ms.saturating_mul(1 << (active.tries - 1).min(16));
+    let tries = active.tries.saturating_sub(active.old_tries).max(1);
+    let delay = step.retry.delay_ms.saturating_mul(1 << (tries - 1).min(16));
     let until = cx.at.plus_ms(delay);
-    let attempt = active.tries + 1;
+    let attempt = tries + 1;
     cx.decision.news.push(News::Retrying {
         node: active.instance.clone(),
         what: what.clone(),

@@ -7,6 +7,7 @@
 //! - [`mod@start`]: starts a node, defers it or skips it.
 //! - [`node`]: every kind of node, each in its own file.
 //! - [`cancel`]: ends nodes early.
+//! - [`continuation`]: continues a run that has ended.
 //! - [`work`]: the work of one node with an agent.
 //! - [`allowance`]: what the run and each block may spend.
 //! - [`ledger`]: shares a budget between the runs of a tree.
@@ -19,6 +20,7 @@
 
 mod allowance;
 mod cancel;
+mod continuation;
 mod divergence;
 pub mod explain;
 mod frame;
@@ -46,6 +48,8 @@ use crate::spec::Spec;
 use crate::time::Moment;
 use crate::usage::Usage;
 use allowance::Allowance;
+use continuation::Reopening;
+pub use continuation::would_end;
 pub use divergence::{Divergence, Followed, follow};
 use frame::Frame;
 pub use frame::scope;
@@ -99,7 +103,9 @@ pub fn start(run: RunId, spec: Spec, at: Moment) -> (RunState, Decision) {
 /// effect is ignored.
 pub fn apply(state: &mut RunState, at: Moment, event: &Event) -> Decision {
     let mut step = Decision::default();
-    if state.is_done() && !matches!(event, Event::HookAsked { .. }) {
+    let is_heard =
+        matches!(event, Event::HookAsked { .. } | Event::Continued { .. } | Event::CancelAsked { .. });
+    if state.is_done() && !is_heard {
         return step;
     }
     match event {
@@ -155,24 +161,46 @@ pub fn apply(state: &mut RunState, at: Moment, event: &Event) -> Decision {
                 end(state, &mut step, at, outcome);
             }
         }
-        Event::ParentEnded { why, .. } => {
+        Event::ParentEnded { why, interrupted, .. } => {
             if matches!(state.lifecycle, Lifecycle::Running) {
-                let outcome = Outcome::new(FinalStatus::Cancelled, EndReason::OuterRun).because(why.clone());
+                let status = if *interrupted { FinalStatus::Interrupted } else { FinalStatus::Cancelled };
+                let outcome = Outcome::new(status, EndReason::OuterRun).because(why.clone());
                 end(state, &mut step, at, outcome);
             }
         }
-        Event::CancelAsked { .. } => match state.lifecycle {
-            Lifecycle::Running => {
-                end(state, &mut step, at, Outcome::new(FinalStatus::Cancelled, EndReason::User));
-            }
-            // Whoever cancels twice does not want to wait.
-            Lifecycle::Ending { .. } | Lifecycle::Done { .. } => {
-                let id = EffectId { node: root_node(), iteration: 1, attempt: 1, verb: Verb::Kill };
-                step.effects.push(Planned { id, effect: Effect::KillChildren });
-            }
-        },
+        Event::InterruptAsked { .. } => {
+            stop(state, &mut step, at, Outcome::new(FinalStatus::Interrupted, EndReason::User));
+        }
+        Event::CancelAsked { .. } => {
+            stop(state, &mut step, at, Outcome::new(FinalStatus::Cancelled, EndReason::User));
+        }
+        Event::Continued { inbox, by, more } => {
+            continuation::apply(state, &mut step, at, inbox, by, more);
+        }
     }
     step
+}
+
+/// Ends everything in progress because someone asked for it.
+fn stop(state: &mut RunState, step: &mut Decision, at: Moment, outcome: Outcome) {
+    let is_cancel = outcome.status == FinalStatus::Cancelled;
+    match &mut state.lifecycle {
+        Lifecycle::Running => end(state, step, at, outcome),
+        Lifecycle::Ending { outcome: before } => {
+            // Whoever asks twice does not want to wait.
+            let id = EffectId { node: root_node(), iteration: 1, attempt: 1, verb: Verb::Kill };
+            step.effects.push(Planned { id, effect: Effect::KillChildren });
+            if is_cancel && before.status == FinalStatus::Interrupted {
+                *before = outcome;
+            }
+        }
+        // An interrupted run has nothing left to end, but it could continue.
+        Lifecycle::Done { outcome: before } if is_cancel && before.status == FinalStatus::Interrupted => {
+            state.lifecycle = Lifecycle::Ending { outcome: outcome.clone() };
+            finish(state, step, at, outcome);
+        }
+        Lifecycle::Done { .. } => {}
+    }
 }
 
 /// Folds a whole log into the state that a crash left behind.
@@ -205,6 +233,8 @@ pub(crate) struct DecisionCx<'a> {
     rounds: u32,
     /// The outcome to end the run with if its state contradicts itself.
     broken: Option<Outcome>,
+    /// The additions, if a person continues the run right now.
+    more: Option<Box<Reopening>>,
 }
 
 impl DecisionCx<'_> {
@@ -225,7 +255,9 @@ impl DecisionCx<'_> {
 
     /// Plans an effect that its node has only once.
     fn plan_once(&mut self, node: &NodeId, verb: Verb, effect: Effect) {
-        self.plan(EffectId { node: node.clone(), iteration: 1, attempt: 1, verb }, effect);
+        // A node may do it once more after a person continued the run.
+        let attempt = self.bookkeeping.continued.saturating_add(1);
+        self.plan(EffectId { node: node.clone(), iteration: 1, attempt, verb }, effect);
     }
 
     /// Ends the run because its state contradicts itself and it would wait forever.
@@ -357,6 +389,7 @@ fn with(
         allowances: vec![purse],
         rounds: 0,
         broken: None,
+        more: None,
     };
     let frame = Frame::of(cx.spec, deadline);
     let delivered = act(&mut cx, root, &frame);
@@ -365,7 +398,7 @@ fn with(
         *spent = purse.spent;
     }
     match (delivered, broken) {
-        (Delivered::Over(outcome), _) => finish(state, step, outcome),
+        (Delivered::Over(outcome), _) => finish(state, step, at, outcome),
         (Delivered::NotMine | Delivered::UnderWay, Some(outcome)) => {
             if state.lifecycle == Lifecycle::Running {
                 end(state, step, at, outcome);
@@ -395,7 +428,7 @@ fn end(state: &mut RunState, node: &mut Decision, at: Moment, outcome: Outcome) 
 }
 
 /// Finishes the run once everything in it has ended.
-fn finish(state: &mut RunState, node: &mut Decision, outcome: Outcome) {
+fn finish(state: &mut RunState, node: &mut Decision, at: Moment, outcome: Outcome) {
     let outcome = match (&state.lifecycle, state.spec.only_session()) {
         (Lifecycle::Ending { outcome }, _) => outcome.clone(),
         (_, Some((only, _))) => {
@@ -408,6 +441,7 @@ fn finish(state: &mut RunState, node: &mut Decision, outcome: Outcome) {
     state.bookkeeping.asks.clear();
     state.bookkeeping.replies.clear();
     state.bookkeeping.unheard.clear();
+    state.bookkeeping.ended_at = Some(at);
     node.news.push(News::Finished {
         outcome: outcome.clone(),
         iterations: state.turns(),

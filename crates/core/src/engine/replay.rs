@@ -225,6 +225,7 @@ fn describe(news: &News) -> String {
         News::Waiting(_) => "waiting".to_owned(),
         News::WaitOver => "wait over".to_owned(),
         News::TakenOver => "taken over".to_owned(),
+        News::Continued { .. } => "continued".to_owned(),
         News::Paused => "paused".to_owned(),
         News::GoesOn => "resumed".to_owned(),
         News::Odd { node, .. } => format!("warning: {node}"),

@@ -24,6 +24,8 @@ pub(super) enum NodeStart {
 pub(super) struct Attempt {
     /// The number of the attempt, counted from 1.
     pub(super) tries: u32,
+    /// See [`ActiveNode::old_tries`].
+    pub(super) old_tries: u32,
     pub(super) cause: NodeCause,
     /// The spending of the earlier attempts.
     pub(super) spent: Spent,
@@ -31,7 +33,7 @@ pub(super) struct Attempt {
 
 impl Attempt {
     pub(super) fn first(cause: NodeCause) -> Attempt {
-        Attempt { tries: 1, cause, spent: Spent::default() }
+        Attempt { tries: 1, old_tries: 0, cause, spent: Spent::default() }
     }
 }
 
@@ -48,7 +50,7 @@ pub(super) fn begin(
         lane.now = Some(Box::new(deferred(cx, step, frame, this)));
         return NodeStart::UnderWay;
     }
-    let Attempt { tries, cause, spent } = this;
+    let Attempt { tries, old_tries, cause, spent } = this;
     let instance = frame.name(step, tries);
     // A retried node was not skipped before.
     let when = step.when.as_ref().filter(|_| tries == 1);
@@ -91,6 +93,7 @@ pub(super) fn begin(
         step: step.id.clone(),
         instance,
         tries,
+        old_tries,
         began: cx.at,
         deadline,
         spent: spent_now,
@@ -110,13 +113,14 @@ pub(super) fn own_time(node: &Node) -> Option<u64> {
 
 /// Returns a node that starts when the pause ends.
 fn deferred(cx: &mut DecisionCx<'_>, node: &Node, frame: &Frame<'_>, this: Attempt) -> ActiveNode {
-    let Attempt { tries, cause, spent } = this;
+    let Attempt { tries, old_tries, cause, spent } = this;
     let instance = frame.name(node, tries);
     cx.defer(&instance);
     ActiveNode {
         step: node.id.clone(),
         instance,
         tries,
+        old_tries,
         began: cx.at,
         deadline: None,
         spent,

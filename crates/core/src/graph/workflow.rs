@@ -157,6 +157,16 @@ pub struct Budget {
 }
 
 impl Budget {
+    /// Returns this budget, with the limits of the other where this one has none.
+    pub fn or(&self, other: &Budget) -> Budget {
+        Budget {
+            turns: self.turns.or(other.turns),
+            tokens: self.tokens.or(other.tokens),
+            cost_usd: self.cost_usd.or(other.cost_usd),
+            time_ms: self.time_ms.or(other.time_ms),
+        }
+    }
+
     /// Returns the budget that satisfies both, limit by limit.
     pub fn least(&self, other: &Budget) -> Budget {
         Budget {

@@ -31,6 +31,20 @@ pub fn after_interruption(rules: Option<&LoopRules>) -> String {
     parts.join("\n\n")
 }
 
+/// Returns the message of a person who continued the run.
+pub fn from_person(message: &str) -> String {
+    format!("A person continued the work and says:\n{message}")
+}
+
+/// Returns the message for an agent that said it is blocked, after a person continued the run.
+pub fn unblocked(reason: &str) -> String {
+    let said = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+    format!(
+        "You said that you cannot go on without a person{said}. A person has continued the work. Remove that note, \
+         then go on."
+    )
+}
+
 fn continue_text(rules: &LoopRules) -> String {
     let path = rules.tracker_path.as_deref().unwrap_or("");
     rules.continue_message.replace("{tracker_path}", path)

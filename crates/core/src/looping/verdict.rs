@@ -23,6 +23,15 @@ pub struct Inspection {
     pub fingerprint: String,
 }
 
+impl Inspection {
+    /// Ignores a blocked marker with this reason, because a person has dealt with it.
+    pub fn forget_block(&mut self, dealt_with: Option<&str>) {
+        if let TrackerInspection::Read { blocked, .. } = &mut self.tracker {
+            blocked.take_if(|reason| Some(reason.as_str()) == dealt_with);
+        }
+    }
+}
+
 /// The state of the tracker after a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -132,19 +141,27 @@ pub fn judge(
         let why = format!("nothing changed in {idle_turns} turns, neither tracker nor repository");
         return Verdict::End(Outcome::new(FinalStatus::Blocked, EndReason::Stuck).because(why));
     }
-    if rules.max_iterations > 0 && turns >= rules.max_iterations {
-        let spent = if turns == 1 {
-            "used the only iteration".to_owned()
-        } else {
-            format!("used all {turns} iterations")
-        };
-        let why = match &feedback {
-            Some(_) => format!("{spent}, checks still failing: {}", names_of_red(checks)),
-            None => spent,
-        };
-        return Verdict::End(Outcome::new(FinalStatus::Exhausted, EndReason::MaxIterations).because(why));
+    match used_up(rules, turns, checks) {
+        Some(outcome) => Verdict::End(outcome),
+        None => Verdict::Next { feedback },
     }
-    Verdict::Next { feedback }
+}
+
+/// Returns the outcome if a loop has no turn left.
+pub fn used_up(rules: &LoopRules, turns: u32, checks: &[CheckResult]) -> Option<Outcome> {
+    if rules.max_iterations == 0 || turns < rules.max_iterations {
+        return None;
+    }
+    let spent = if turns == 1 {
+        "used the only iteration".to_owned()
+    } else {
+        format!("used all {turns} iterations")
+    };
+    let why = match checks.iter().all(|check| check.passed) {
+        true => spent,
+        false => format!("{spent}, checks still failing: {}", names_of_red(checks)),
+    };
+    Some(Outcome::new(FinalStatus::Exhausted, EndReason::MaxIterations).because(why))
 }
 
 /// Joins the names of the failed checks.

@@ -9,7 +9,7 @@ use crate::effect::Planned;
 use crate::graph::template::NodeOutput;
 use crate::graph::workflow::Budget;
 use crate::hook::HookAnswer;
-use crate::id::{EffectId, HookId, NodeId};
+use crate::id::{EffectId, HookId, InboxId, NodeId};
 use crate::time::Moment;
 
 /// Everything that a run keeps besides the progress of its nodes.
@@ -66,6 +66,18 @@ pub struct Bookkeeping {
     pub allowed: Budget,
     /// The last message of an agent.
     pub last_message: Option<String>,
+    /// The number of times that someone continued the run after it had ended.
+    #[serde(default)]
+    pub continued: u32,
+    /// The request that continued the run last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub continued_by: Option<InboxId>,
+    /// The moment at which the run ended last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<Moment>,
+    /// Instructions of a person for the next session that starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
 }
 
 impl Bookkeeping {
@@ -146,6 +158,8 @@ pub enum NodeCause {
         /// The attempt, counted from 1.
         attempt: u32,
     },
+    /// Someone continued the run, which had ended in this node.
+    Continued,
     /// The node's `when` is false.
     WhenFalse { condition: String },
 }

@@ -38,6 +38,9 @@ pub struct Lane {
     /// The outcome that stops the sequence. No further node starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut: Option<Outcome>,
+    /// The node in which the sequence ended early, as it was then. A continued run starts from it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left: Option<Box<ActiveNode>>,
 }
 
 /// The end of a session, for code that looks for a signal or for the status of a task.
@@ -70,6 +73,19 @@ impl SessionSignal {
 }
 
 impl Lane {
+    /// Keeps the node in which the sequence ends early, together with its outcome.
+    pub(crate) fn leave(&mut self, mut active: Box<ActiveNode>, outcome: Outcome) {
+        active.cut = Some(outcome);
+        self.left = Some(active);
+    }
+
+    /// Collects the nodes in which the sequence and the sequences inside it ended early.
+    pub(crate) fn left_nodes<'a>(&'a self, into: &mut Vec<&'a ActiveNode>) {
+        let Some(left) = &self.left else { return };
+        into.push(left);
+        left.activity.left_lanes().into_iter().for_each(|lane| lane.left_nodes(into));
+    }
+
     /// Forgets a failed session with a schema, because a later session ended well.
     pub(crate) fn forgive(&mut self) {
         self.word.take_if(|word| matches!(word, SessionSignal::Broken { asked: false, .. }));
@@ -95,6 +111,9 @@ pub struct ActiveNode {
     pub instance: NodeId,
     /// The attempt, counted from 1.
     pub tries: u32,
+    /// The number of attempts before the run was last continued.
+    #[serde(default)]
+    pub old_tries: u32,
     pub began: Moment,
     pub deadline: Option<Moment>,
     /// The spending so far, including earlier attempts in this iteration.
@@ -189,6 +208,9 @@ pub struct TaskRounds {
     pub target: Option<String>,
     /// The iterations in progress.
     pub open: Vec<Round>,
+    /// The maximum number of iterations, if a person changed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max: Option<u32>,
     /// The number of tasks that this loop completed.
     pub passed: u32,
     /// The warnings about the file that people have already seen.
@@ -220,6 +242,9 @@ pub struct Round {
     pub lane: Lane,
     /// The problem, if there is one.
     pub wrong: Option<String>,
+    /// The run was interrupted, and nobody works on the task. A continued run goes on from here.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stopped: bool,
 }
 
 /// The phase of a task's iteration.
@@ -309,6 +334,11 @@ impl Activity {
     /// Returns the lanes inside this activity.
     pub fn lanes(&self) -> Vec<&Lane> {
         self.state().map(ActiveState::lanes).unwrap_or_default()
+    }
+
+    /// Returns the lanes inside this activity that a continued run goes on with.
+    fn left_lanes(&self) -> Vec<&Lane> {
+        self.state().map(ActiveState::left_lanes).unwrap_or_default()
     }
 
     fn lanes_mut(&mut self) -> Vec<&mut Lane> {

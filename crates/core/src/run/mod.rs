@@ -9,6 +9,7 @@
 //! Only the `engine` changes the state.
 
 pub mod bookkeeping;
+pub mod continuation;
 pub mod lane;
 pub mod news;
 mod sentence;
@@ -25,6 +26,7 @@ use crate::time::Moment;
 use crate::usage::Usage;
 use crate::words;
 pub use bookkeeping::{Bookkeeping, KeptReply, NodeCause, NodeHistory};
+pub use continuation::{BudgetRaise, Continuation, Raise};
 pub use lane::{ActiveNode, Activity, BranchState, Lane, Round, RoundPhase, SessionSignal, TaskRounds};
 pub use news::News;
 pub use session_work::{SessionPhase, SessionWork, Turn};
@@ -39,8 +41,23 @@ words! {
         /// The run has no iterations or budget left.
         Exhausted = "exhausted",
         Failed = "failed",
-        /// Someone ended the run.
+        /// Someone stopped the run for now.
+        Interrupted = "interrupted",
+        /// Someone ended the run for good.
         Cancelled = "cancelled",
+    }
+}
+
+impl FinalStatus {
+    /// Decides whether a run with this status can never continue.
+    pub fn is_final(self) -> bool {
+        match self {
+            FinalStatus::Completed | FinalStatus::Cancelled => true,
+            FinalStatus::Blocked
+            | FinalStatus::Exhausted
+            | FinalStatus::Failed
+            | FinalStatus::Interrupted => false,
+        }
     }
 }
 
@@ -383,6 +400,11 @@ impl RunState {
         matches!(self.lifecycle, Lifecycle::Done { .. })
     }
 
+    /// Decides whether the run is being interrupted.
+    pub fn is_interrupting(&self) -> bool {
+        matches!(&self.lifecycle, Lifecycle::Ending { outcome } if outcome.status == FinalStatus::Interrupted)
+    }
+
     /// Returns the outcome of a finished run.
     pub fn outcome(&self) -> Option<&Outcome> {
         match &self.lifecycle {
@@ -434,6 +456,11 @@ impl RunState {
         if self.bookkeeping.paused {
             return None;
         }
+        self.time_limit()
+    }
+
+    /// Returns the moment at which the run's time would be used up if it ran on from now.
+    pub(crate) fn time_limit(&self) -> Option<Moment> {
         let most = [self.spec.limits.run_ms, self.spec.budget.time_ms].into_iter().flatten().min();
         most.map(|ms| self.started.plus_ms(ms.saturating_add(self.bookkeeping.paused_ms)))
     }

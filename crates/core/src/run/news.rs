@@ -53,6 +53,13 @@ pub enum News {
     WaitOver,
     /// A new owner took over.
     TakenOver,
+    /// Someone continued the run after it had ended.
+    Continued {
+        /// The person, for people.
+        by: String,
+        /// The additions, for people.
+        with: Vec<String>,
+    },
     Paused,
     /// A person ended the pause.
     GoesOn,

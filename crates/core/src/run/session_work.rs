@@ -109,6 +109,22 @@ pub struct SessionWork {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
     pub deadline: Option<Moment>,
+    /// The session has a conversation that can be resumed.
+    #[serde(default)]
+    pub is_resumable: bool,
+    /// The last turn was counted and judged, and no other has started.
+    #[serde(default)]
+    pub is_judged: bool,
+    /// The phase in which the work ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_in: Option<Box<SessionPhase>>,
+    /// Instructions of a person for the next turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// The reason of a blocked marker that a person has dealt with. It does not count in the next
+    /// turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unblocked: Option<String>,
 }
 
 impl SessionWork {

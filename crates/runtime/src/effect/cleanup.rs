@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use windlass_core::event::Event;
 use windlass_core::id::{EffectId, NodeId, RunId};
-use windlass_core::run::{Activity, EndReason, Outcome, RunState, SubRunState};
+use windlass_core::run::{Activity, EndReason, FinalStatus, Outcome, RunState, SubRunState};
 use windlass_peers::child::{ChildState, Terminate, child_state, terminate_host};
 use windlass_peers::process::end_short_of;
 
@@ -24,6 +24,8 @@ const READER_MAX: Duration = Duration::from_secs(10);
 pub(super) struct ChildRunToEnd {
     run: RunId,
     why: String,
+    /// The run is interrupted and may continue later.
+    interrupted: bool,
 }
 
 /// Returns the sub-run that a node started.
@@ -34,26 +36,36 @@ pub(super) fn child(state: &RunState, node: &NodeId) -> Option<ChildRunToEnd> {
     let Activity::Run(SubRunState { run, .. }) = &active.activity else { return None };
     let words = |cut: &Outcome| match (&cut.detail, cut.reason) {
         (Some(detail), _) => detail.clone(),
-        (None, EndReason::User) => format!("run {} was cancelled", state.run),
+        (None, EndReason::User) => {
+            let how = if cut.status == FinalStatus::Interrupted { "interrupted" } else { "cancelled" };
+            format!("run {} was {how}", state.run)
+        }
         (None, reason) => reason.word().to_owned(),
     };
     let why = active.cut.as_ref().map(words).unwrap_or_default();
-    Some(ChildRunToEnd { run: run.clone(), why })
+    let interrupted = active.cut.as_ref().is_some_and(|cut| cut.status == FinalStatus::Interrupted);
+    Some(ChildRunToEnd { run: run.clone(), why, interrupted })
 }
 
 /// Asks the sub-run to end, in this process or another. Returns false if there is nothing to end.
 async fn end_child(context: &RunContext, child: &ChildRunToEnd, effect: &EffectId) -> bool {
     let inlet = context.children.lock().unwrap_or_else(PoisonError::into_inner).get(&effect.node).cloned();
     if let Some(inlet) = inlet {
-        let _ = inlet.send(Ok(Event::ParentEnded { inbox: None, why: child.why.clone() })).await;
+        let (why, interrupted) = (child.why.clone(), child.interrupted);
+        let _ = inlet.send(Ok(Event::ParentEnded { inbox: None, why, interrupted })).await;
         return true;
     }
     match context.handle.view(&child.run) {
         Ok(view) if !view.state.is_done() => {
-            let (handle, run, effect, why) =
-                (context.handle.clone(), child.run.clone(), effect.clone(), child.why.clone());
+            let (handle, run, effect, why, interrupted) = (
+                context.handle.clone(),
+                child.run.clone(),
+                effect.clone(),
+                child.why.clone(),
+                child.interrupted,
+            );
             // Another owner may take a while to answer.
-            blocking(move || handle.end_with_outer(&run, &effect, &why)).await.is_ok()
+            blocking(move || handle.end_with_outer(&run, &effect, (&why, interrupted))).await.is_ok()
         }
         // The sub-run never started or is over.
         _ => false,

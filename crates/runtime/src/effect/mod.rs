@@ -204,11 +204,12 @@ impl RunContext {
                     shell::perform(context, id, command, workspace, idempotent, deadline).await;
                 }))
             }
-            Effect::StartRun { run, spec } => {
+            Effect::StartRun { run: child, spec, more } => {
                 let node = id.node.clone();
                 let is_ending = is_cut(state, &node);
-                let spec = (!is_ending).then_some(*spec);
-                let reader = self.spawn(id.clone(), run::perform(context, id, run, spec));
+                let (spec, more) = ((!is_ending).then_some(*spec), more.filter(|_| !is_ending));
+                let start = run::ChildPlan { run: child, spec, more };
+                let reader = self.spawn(id.clone(), run::perform(context, id, start));
                 self.reads(node, reader);
             }
             Effect::ClaimTask { path, select, busy, attempts } => {

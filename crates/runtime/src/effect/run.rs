@@ -6,27 +6,37 @@ use std::time::Duration;
 
 use windlass_core::engine::given_by;
 use windlass_core::event::{Event, RunEnd};
-use windlass_core::id::{EffectId, RunId};
-use windlass_core::run::{EndReason, FinalStatus, Outcome, RunState};
+use windlass_core::id::{EffectId, InboxId, RunId};
+use windlass_core::run::{Continuation, EndReason, FinalStatus, Outcome, RunState};
 use windlass_core::spec::Spec;
 
 use super::RunContext;
 use crate::error::{RunError, chain};
 use crate::feed::FeedItem;
-use crate::handle::{ChildStart, OwnedRun};
+use crate::handle::{ChildContinuation, ChildStart, OwnedRun};
 
 /// The interval at which a sub-run of another process is checked.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// A sub-run to start, or to continue after it had ended.
+pub(super) struct ChildPlan {
+    pub(super) run: RunId,
+    /// `None` if the sub-run must not start any more.
+    pub(super) spec: Option<Spec>,
+    /// The additions with which a sub-run that had ended continues.
+    pub(super) more: Option<Box<Continuation>>,
+}
 
 /// Starts the sub-run or takes it over at once, and returns a future that follows it to its end. The type is
 /// explicit because a run may start a run.
 pub(super) fn perform(
     context: Arc<RunContext>,
     effect: EffectId,
-    run: RunId,
-    spec: Option<Spec>,
+    start: ChildPlan,
 ) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-    let mut adopted = adopt(&context, &effect, &run, spec);
+    let ChildPlan { run, spec, more } = start;
+    let more = more.map(|more| ChildContinuation { inbox: InboxId::new(format!("outer/{effect}")), more });
+    let mut adopted = adopt(&context, &effect, &run, spec, more.as_ref());
     Box::pin(async move {
         let end = loop {
             match adopted {
@@ -43,7 +53,7 @@ pub(super) fn perform(
                 Err(error @ RunError::Diverged { .. }) => return context.give_up(error).await,
                 Err(error) => break failed(chain(&error)),
             }
-            adopted = adopt(&context, &effect, &run, None);
+            adopted = adopt(&context, &effect, &run, None, more.as_ref());
         };
         context.children.lock().unwrap_or_else(PoisonError::into_inner).remove(&effect.node);
         context.report(Event::RunEnded { effect, end: Box::new(end) }).await;
@@ -56,8 +66,9 @@ fn adopt(
     effect: &EffectId,
     run: &RunId,
     spec: Option<Spec>,
+    more: Option<&ChildContinuation>,
 ) -> Result<ChildStart, RunError> {
-    let adopted = context.handle.adopt(run, spec)?;
+    let adopted = context.handle.adopt(run, spec, more)?;
     if let ChildStart::Running(running) = &adopted {
         let mut children = context.children.lock().unwrap_or_else(PoisonError::into_inner);
         children.insert(effect.node.clone(), running.inlet());

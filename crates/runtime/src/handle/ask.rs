@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use windlass_core::event::PersonReply;
 use windlass_core::hook::wire::HookReply;
 use windlass_core::id::{EffectId, HookId, InboxId, RunId};
-use windlass_core::run::{Progress, Waiting};
+use windlass_core::run::{FinalStatus, Progress, Waiting};
 use windlass_peers::hook_socket::{self, NoReply};
 use windlass_store::{InboxRequest, PutResult};
 
@@ -28,12 +28,22 @@ impl Handle {
         self.ask_open(run, InboxMessage::Cancel).await
     }
 
+    /// Asks a run to stop for now. If it has no owner, there is nothing to stop.
+    pub async fn interrupt(&self, run: &RunId) -> Result<(), RunError> {
+        self.ask_open(run, InboxMessage::Interrupt).await
+    }
+
     /// Sends a request to a run, unless it is over.
     async fn ask_open(&self, run: &RunId, message: InboxMessage) -> Result<(), RunError> {
         let run = run.clone();
         let ask = move |handle: &Handle| {
-            if handle.view(&run)?.state.is_done() {
-                return Err(RunError::Over(run));
+            let state = handle.view(&run)?.state;
+            let status = state.outcome().map(|outcome| outcome.status);
+            match (status, &message) {
+                (None, _) => {}
+                // An interrupted run could continue, so it can still be cancelled.
+                (Some(FinalStatus::Interrupted), InboxMessage::Cancel) => return handle.cancel_stopped(&run),
+                (Some(_), _) => return Err(RunError::Over(run)),
             }
             handle.ask(&run, &InboxId::new(crate::random::token()), &message).map(drop)
         };
@@ -41,8 +51,13 @@ impl Handle {
     }
 
     /// Asks a run to end because its parent ends. Repeated calls for the same effect count as one request.
-    pub(crate) fn end_with_outer(&self, run: &RunId, by: &EffectId, why: &str) -> Result<(), RunError> {
-        let message = InboxMessage::EndWithOuter { why: why.to_owned() };
+    pub(crate) fn end_with_outer(
+        &self,
+        run: &RunId,
+        by: &EffectId,
+        (why, interrupted): (&str, bool),
+    ) -> Result<(), RunError> {
+        let message = InboxMessage::EndWithOuter { why: why.to_owned(), interrupted };
         self.ask(run, &InboxId::new(format!("outer/{by}")), &message).map(|_| ())
     }
 

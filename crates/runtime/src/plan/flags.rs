@@ -20,6 +20,7 @@ pub(super) fn apply<'a>(
     warnings: &mut Vec<String>,
 ) -> Result<(), UserError> {
     jobs(flags, main, others)?;
+    main.workflow.budget = flags.budget.or(&main.workflow.budget);
     let all = || std::iter::once(&*main).chain(&*others);
     let name = &main.workflow.name;
     let turns: usize = all()
@@ -111,9 +112,9 @@ pub(super) fn one_driver(request: &RunRequest, spec: &Spec) -> Result<(), UserEr
 }
 
 /// Reads the `--check` flags. Refuses two checks with the same name.
-pub(super) fn checks(flags: &PlanFlags) -> Result<Vec<Check>, UserError> {
+pub fn checks(texts: &[String]) -> Result<Vec<Check>, UserError> {
     let mut checks: Vec<Check> = Vec::new();
-    for text in &flags.checks {
+    for text in texts {
         let check = named_check(text)?;
         if checks.iter().any(|other| other.name == check.name) {
             return Err(usage(format!("two checks are named `{}`", check.name))

@@ -327,14 +327,18 @@ impl PlanInputs<'_> {
         checks
     }
 
-    /// Asks a person at the terminal, unless a setting or flag says otherwise.
+    /// Asks a person at the terminal, unless a setting or flag says otherwise. A run in the background waits
+    /// for answers, too.
     fn policy(&self) -> Policy {
         let settings = self.settings();
         let ask = self.request.interactive;
         let permission =
             if ask && !self.is_set("on_permission") { OnPermission::Ask } else { settings.on_permission };
-        let question =
-            if ask && !self.is_set("on_question") { OnQuestion::Wait } else { settings.on_question };
+        let question = if (ask || self.request.detached) && !self.is_set("on_question") {
+            OnQuestion::Wait
+        } else {
+            settings.on_question
+        };
         Policy {
             on_permission: self.flags().on_permission.unwrap_or(permission),
             on_question: self.flags().on_question.unwrap_or(question),

@@ -92,6 +92,7 @@ impl Place {
             flags: PlanFlags::default(),
             agent_args: Vec::new(),
             interactive: false,
+            detached: false,
             dry_run: false,
         }
     }

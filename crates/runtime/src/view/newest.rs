@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use windlass_core::id::RunId;
+use windlass_core::run::FinalStatus;
 
 use super::{FolderFilter, OriginFilter, RunFilter, RunSummary, StatusFilter};
 use crate::error::RunError;
@@ -49,16 +50,29 @@ impl Handle {
                 .runs(&only(RunStatus::Crashed))?
                 .into_iter()
                 .partition(|run| self.other_version(&run.run).is_ok_and(|other| other.is_some()));
-            if let Some(found) = crashed.iter().find(|run| here.fits(run)) {
+            let all = self.runs(&here)?;
+            let is_interrupted = |run: &&RunSummary| run.status == RunStatus::Ended(FinalStatus::Interrupted);
+            let interrupted = all.iter().find(is_interrupted);
+            let stopped = crashed.iter().find(|run| here.fits(run)).into_iter().chain(interrupted);
+            if let Some(found) = stopped.max_by_key(|run| run.updated) {
                 return Ok(NewestRun::Resumable(found.run.clone()));
             }
-            let owned = self.runs(&here)?.into_iter().find(|run| run.status.is_owned());
+            let is_left = |run: &&RunSummary| match run.status {
+                RunStatus::Ended(status) => !status.is_final(),
+                _ => false,
+            };
+            // The newest run, if it ended in a way that more of something could change.
+            let ended = all.first().filter(is_left).map(|run| run.run.clone());
+            let owned = all.into_iter().find(|run| run.status.is_owned());
             match owned.map(|run| run.run) {
                 Some(run) if self.is_paused(&run) => return Ok(NewestRun::Resumable(run)),
                 // A killed owner holds its lock for a moment longer.
                 Some(_) if Instant::now() < until => std::thread::sleep(PAUSE),
                 Some(run) => return Ok(NewestRun::Owned(run)),
                 None => {
+                    if let Some(ended) = ended {
+                        return Ok(NewestRun::Resumable(ended));
+                    }
                     let other = other.into_iter().find(|run| here.fits(run));
                     return Ok(match other {
                         Some(run) => NewestRun::OtherVersion(run.run),
@@ -67,6 +81,21 @@ impl Handle {
                 }
             }
         }
+    }
+
+    /// Finds the newest run of a folder, or of one above it, that a process runs.
+    pub async fn newest_owned(&self, folder: &Path) -> Result<Option<RunId>, RunError> {
+        let folder = folder.to_owned();
+        self.waiting(move |handle| {
+            let here = RunFilter {
+                folder: FolderFilter::Around(folder),
+                origin: OriginFilter::NoRun,
+                ..RunFilter::default()
+            };
+            let owned = handle.runs(&here)?.into_iter().find(|run| run.status.is_owned());
+            Ok(owned.map(|run| run.run))
+        })
+        .await
     }
 
     fn is_paused(&self, run: &RunId) -> bool {

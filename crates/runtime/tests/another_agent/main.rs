@@ -93,6 +93,7 @@ impl Place {
             flags,
             agent_args: Vec::new(),
             interactive: false,
+            detached: false,
             dry_run: false,
         };
         let plan = plan(&self.home(), &request).unwrap_or_else(|problem| panic!("{}", problem.text()));

@@ -15,7 +15,7 @@ use windlass_runtime::handle::Handle;
 use windlass_runtime::view::{Family, RunStatus};
 use windlass_runtime::without_log;
 
-use super::drive::{OnHangup, Viewer, drive};
+use super::drive::{RunKeeping, Viewer, drive};
 use super::feed::{Face, envelope, words};
 use super::invocation::{Invocation, block_on, print, wait_for};
 use super::output::OutputWriter;
@@ -155,7 +155,7 @@ fn counted(ended: &EndedChildren) -> serde_json::Value {
 }
 
 /// Takes the run over until it has ended.
-fn close_run(handle: &Handle, family: Family) -> Result<(), Report> {
+pub(super) fn close_run(handle: &Handle, family: Family) -> Result<(), Report> {
     block_on(async {
         let running = match handle.close_family(family).await {
             Ok(running) => running,
@@ -164,7 +164,7 @@ fn close_run(handle: &Handle, family: Family) -> Result<(), Report> {
             Err(error) => return Err(error.into()),
         };
         let viewer = Viewer { face: &mut Face::Quiet, out: &mut OutputWriter::stdout(), inline: None };
-        drive(running, None, viewer, OnHangup::Leave).await.map(|_| ())
+        drive(running, None, viewer, RunKeeping::Kept).await.map(|_| ())
     })
 }
 

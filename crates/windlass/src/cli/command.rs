@@ -12,8 +12,8 @@ use super::output::OutputWriter;
 use super::report::Report;
 use super::sanitize::plain;
 use super::{
-    answer, approve, cancel, complete, completions, config, demo, doctor, entities, fast_help, fork, hint,
-    logs, r#loop, mcp, pause, plugin, ps, replay, resume, run, send, show, tasks, typo, workflow,
+    answer, approve, attach, cancel, complete, completions, config, demo, doctor, entities, fast_help, fork,
+    hint, logs, r#loop, mcp, pause, plugin, ps, replay, resume, run, send, show, tasks, typo, workflow,
 };
 use crate::exit::Exit;
 
@@ -23,7 +23,7 @@ Examples:
   windlass loop \"make the tests pass\" --check \"cargo test\"
   windlass run \"login flow\" --plugin ./e2e   run the workflow of a plugin
   windlass ps                                list running and resumable runs
-  windlass resume                            continue after a crash or a pause
+  windlass resume                            continue after Ctrl-C, a crash or a pause
 
 `windlass COMMAND --help` explains a command, with examples.
 
@@ -48,13 +48,14 @@ Watch runs:
   ps           List runs, newest first
   show         Show a run: its state, nodes, sessions and open questions
   logs         Show what happened in a run
+  attach       Return to the feed and the questions of a run in the background
 
 Control runs:
   answer       Answer a question that a run asks
   approve      Allow or refuse the tool that a run asks for
   send         Send an event to a run that waits for it
   pause        Pause a run: finish the sessions in progress and start nothing new
-  resume       Continue a run that is paused or whose process is gone
+  resume       Continue a run that was interrupted, is paused, or ended without success
   cancel       Stop a run and everything it started
   fork         Start a new run from a node of another run
   replay       Repeat the decisions of a run without an agent, and compare them
@@ -88,6 +89,7 @@ enum CliCommand {
     Ps(ps::Args),
     Show(show::Args),
     Logs(logs::Args),
+    Attach(attach::Args),
     Answer(answer::Args),
     Approve(approve::Args),
     Send(send::Args),
@@ -137,6 +139,7 @@ impl CliCommand {
             CliCommand::Answer(_) | CliCommand::Approve(_) => Audience::Person("answer"),
             CliCommand::Send(_) => Audience::Person("tell a run what happened"),
             CliCommand::Resume(_) => Audience::Person("resume a run"),
+            CliCommand::Attach(_) => Audience::Person("attach to a run"),
             CliCommand::Pause(_) => Audience::Person("pause a run"),
             CliCommand::Cancel(_) => Audience::Person("cancel a run"),
             CliCommand::Fork(_) => Audience::Person("fork a run"),
@@ -197,6 +200,7 @@ fn run_command(verb: CliCommand) -> Result<Exit, Report> {
         CliCommand::Run(args) => run::perform(args),
         CliCommand::Loop(args) => r#loop::perform(args),
         CliCommand::Resume(args) => resume::perform(args),
+        CliCommand::Attach(args) => attach::perform(&args),
         CliCommand::Ps(args) => ps::perform(&args),
         CliCommand::Show(args) => show::perform(&args),
         CliCommand::Logs(args) => logs::perform(&args),
@@ -275,6 +279,7 @@ mod tests {
         let commands = grammar();
         let all: Vec<&str> = commands.get_subcommands().map(clap::Command::get_name).collect();
         let persons: Vec<&[&str]> = vec![
+            &["attach"],
             &["resume"],
             &["answer", "r", "yes"],
             &["approve", "r"],

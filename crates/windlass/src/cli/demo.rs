@@ -138,6 +138,7 @@ fn request(invocation: &Invocation) -> RunRequest {
         },
         agent_args: Vec::new(),
         interactive: false,
+        detached: false,
         dry_run: false,
         inputs: Vec::new(),
     }

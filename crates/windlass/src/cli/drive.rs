@@ -1,7 +1,8 @@
 //! Follows a run that this process owns to its end: shows what happens and handles signals.
 //!
-//! Ctrl-C and SIGTERM cancel the run; a second one ends it at once. A closed terminal (SIGHUP) must not lose
-//! work: the owner exits, the host and the agent keep working, and the run can be resumed.
+//! Ctrl-C and SIGTERM interrupt the run, and it can continue later; a second one ends its agents at once. A
+//! closed terminal (SIGHUP) must not lose work: the owner exits, the host and the agent keep working, and the
+//! run can be resumed. The key `d` leaves the run to a background process.
 
 use std::time::{Duration, Instant};
 
@@ -16,11 +17,11 @@ use windlass_runtime::view::{RunChange, RunUpdate, Subscription};
 use super::feed::{Face, words};
 use super::output::{OutputRoom, OutputWriter};
 use super::report::Report;
-use super::terminal_prompt::TerminalPrompt;
+use super::terminal_prompt::{FeedKey, TerminalPrompt};
 use crate::exit::Exit;
 
 /// The time between two redraws of the progress line.
-const REDRAW: Duration = Duration::from_millis(500);
+pub(super) const REDRAW: Duration = Duration::from_millis(500);
 /// The time after which a reader counts as stalled, and the bytes of a transcript that may wait for it then.
 const STALL: Duration = Duration::from_millis(250);
 const BEHIND: u64 = 2 << 20;
@@ -31,16 +32,21 @@ pub(crate) enum FollowEnd {
     Over(Box<RunState>),
     /// The run continues without an owner and can be resumed.
     Left,
+    /// A person leaves the run to a background process.
+    Background,
 }
 
-/// The reaction to a closed terminal.
+/// The time for which a run is kept, which decides how signals end it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum OnHangup {
-    /// The run continues without an owner.
-    Leave,
+pub(crate) enum RunKeeping {
+    /// The run can be found again: an interrupted run continues later.
+    Kept,
     /// The run is cancelled, because nobody could find it again.
-    Cancel,
+    Temporary,
 }
+
+/// The keys of the feed, for the progress line.
+pub(crate) const KEYS: &str = "d background, Ctrl-C interrupt";
 
 /// The place where a run is shown, and the person who may answer there.
 pub(crate) struct Viewer<'a> {
@@ -55,12 +61,12 @@ pub(crate) async fn drive(
     mut running: OwnedRun,
     mut feed: Option<Subscription>,
     mut viewer: Viewer<'_>,
-    on_hangup: OnHangup,
+    keeping: RunKeeping,
 ) -> Result<FollowEnd, Report> {
     let mut signals = RunSignals::listen()?;
     let mut redraw = tokio::time::interval(REDRAW);
     let mut asked = 0u32;
-    let mut reader = DisplayReader { room: viewer.out.room(), stalled: None };
+    let mut reader = DisplayReader::of(viewer.out);
     let (mut is_owned, mut is_told, mut is_lost) = (true, feed.is_none(), false);
     viewer.ask();
     while is_owned || !is_told && !is_lost {
@@ -75,10 +81,21 @@ pub(crate) async fn drive(
                 Some(item) => viewer.aside(item),
                 None => (is_owned, is_lost) = (false, false),
             },
-            keys = viewer.keys() => viewer.take(&keys).await,
-            wish = signals.next() => match wish {
-                SignalRequest::Leave if on_hangup == OnHangup::Leave => return Ok(FollowEnd::Left),
-                SignalRequest::Leave | SignalRequest::Cancel => {
+            keys = viewer.keys() => {
+                let wish = viewer.take(&keys).await;
+                if wish == Some(FeedKey::Leave) && keeping == RunKeeping::Kept && asked == 0 && is_owned {
+                    viewer.face.settle(viewer.out);
+                    return Ok(FollowEnd::Background);
+                }
+            }
+            wish = signals.next() => match (wish, keeping) {
+                (SignalRequest::Leave, RunKeeping::Kept) => return Ok(FollowEnd::Left),
+                (SignalRequest::Stop, RunKeeping::Kept) => {
+                    asked += 1;
+                    running.interrupt().await;
+                    viewer.face.remark(viewer.out, remark(asked));
+                }
+                (SignalRequest::Leave | SignalRequest::Stop, RunKeeping::Temporary) => {
                     asked += 1;
                     running.cancel().await;
                     viewer.face.remark(viewer.out, remark(asked));
@@ -98,16 +115,20 @@ pub(crate) async fn drive(
 }
 
 /// The reader of the display. It may be slow: the log keeps everything that it has not read.
-struct DisplayReader {
+pub(super) struct DisplayReader {
     room: OutputRoom,
     /// The time since which nothing could be written.
     stalled: Option<Instant>,
 }
 
 impl DisplayReader {
+    pub(super) fn of(out: &OutputWriter) -> DisplayReader {
+        DisplayReader { room: out.room(), stalled: None }
+    }
+
     /// Waits for room, then for the next update. After a stall, skips what the agents said meanwhile. If the
     /// run has no owner, returns `None` when no more updates are there.
-    async fn next(
+    pub(super) async fn next(
         &mut self,
         feed: &mut Option<Subscription>,
         is_owned: bool,
@@ -128,7 +149,7 @@ impl DisplayReader {
 }
 
 impl Viewer<'_> {
-    fn show(&mut self, update: RunUpdate) {
+    pub(super) fn show(&mut self, update: RunUpdate) {
         let RunUpdate { run, path, change } = update;
         match change {
             RunChange::Record { seq, record } => {
@@ -161,40 +182,47 @@ impl Viewer<'_> {
         }
     }
 
-    fn tick(&mut self) {
+    pub(super) fn tick(&mut self) {
         self.face.tick(self.out, words::now());
     }
 
     /// Shows the question that waits for a person.
-    fn ask(&mut self) {
+    pub(super) fn ask(&mut self) {
         if let Some(inline) = &mut self.inline {
             inline.ask(self.face, self.out);
         }
     }
 
     /// Waits for the next keys that a person types.
-    async fn keys(&mut self) -> Vec<u8> {
+    pub(super) async fn keys(&mut self) -> Vec<u8> {
         match &mut self.inline {
             Some(inline) => inline.keys().await,
             None => std::future::pending().await,
         }
     }
 
-    async fn take(&mut self, keys: &[u8]) {
-        if let Some(inline) = &mut self.inline {
-            inline.take(self.face, self.out, keys).await;
-        }
+    pub(super) async fn take(&mut self, keys: &[u8]) -> Option<FeedKey> {
+        let wish = match &mut self.inline {
+            Some(inline) => inline.take(self.face, self.out, keys).await,
+            None => None,
+        };
         self.tick();
+        wish
     }
 }
 
-fn remark(asked: u32) -> &'static str {
-    if asked == 1 { "interrupted: press Ctrl-C again to force quit" } else { "force quitting" }
+/// Returns the message about a request to stop.
+pub(super) fn remark(asked: u32) -> &'static str {
+    if asked == 1 {
+        "interrupted: press Ctrl-C again to stop the agent at once"
+    } else {
+        "stopping the agent at once"
+    }
 }
 
 /// The request that a signal makes.
 pub(super) enum SignalRequest {
-    Cancel,
+    Stop,
     Leave,
 }
 
@@ -219,8 +247,8 @@ impl RunSignals {
 
     pub(super) async fn next(&mut self) -> SignalRequest {
         tokio::select! {
-            _ = self.interrupt.recv() => SignalRequest::Cancel,
-            _ = self.terminate.recv() => SignalRequest::Cancel,
+            _ = self.interrupt.recv() => SignalRequest::Stop,
+            _ = self.terminate.recv() => SignalRequest::Stop,
             _ = self.hangup.recv() => SignalRequest::Leave,
         }
     }

@@ -115,6 +115,7 @@ impl Args {
             on_permission: self.on_permission,
             on_question: self.on_question,
             interactive: !self.detach && !self.watch.json && invocation.has_person(),
+            detached: self.detach,
         }
     }
 

@@ -6,6 +6,8 @@
 mod answer;
 mod approve;
 mod asks;
+mod attach;
+mod budget;
 mod cancel;
 mod command;
 mod complete;
@@ -26,6 +28,7 @@ mod keyboard;
 mod logs;
 mod r#loop;
 mod mcp;
+mod next_command;
 mod output;
 mod pause;
 mod plugin;

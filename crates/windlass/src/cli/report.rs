@@ -12,6 +12,7 @@ use windlass_runtime::handle::OwnerProcess;
 use windlass_runtime::tasks::TasksError;
 use windlass_runtime::user_error::UserError;
 
+use super::next_command;
 use super::sanitize::plain;
 use super::terminal::error_columns;
 use crate::exit::Exit;
@@ -169,6 +170,8 @@ fn exit_of(error: &RunError) -> Exit {
         | RunError::NoSuchRun(_)
         | RunError::Ambiguous { .. }
         | RunError::Over(_)
+        | RunError::Final { .. }
+        | RunError::WouldEnd { .. }
         | RunError::AlreadyAnswered(_)
         | RunError::NothingAsked(_)
         | RunError::Tasks(TasksError::Held { .. }) => Exit::Usage,
@@ -221,6 +224,12 @@ fn hint_of(error: &RunError) -> Option<String> {
         RunError::NoSuchRun(_) => "`windlass ps` lists the runs".to_owned(),
         RunError::Ambiguous { .. } => "type more of the id".to_owned(),
         RunError::Over(run) => format!("`windlass show {run}` shows how it ended"),
+        RunError::Final { run, .. } => {
+            format!(
+                "`windlass show {run}` shows how it ended; `windlass fork {run} --at NODE` starts a new run from there"
+            )
+        }
+        RunError::WouldEnd { run, outcome } => return Some(next_command::more_of(run, outcome)),
         RunError::AlreadyAnswered(run) | RunError::NothingAsked(run) => {
             format!("`windlass show {run}` shows what it is doing")
         }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::json;
+use windlass_core::graph::workflow::Budget;
 use windlass_core::hook::permission::Isolation;
 use windlass_core::id::RunId;
 use windlass_core::looping::LoopMode;
@@ -15,6 +16,7 @@ use windlass_core::spec::{OnPermission, OnQuestion};
 use windlass_runtime::handle::Handle;
 use windlass_runtime::plan::{Plan, PlanFlags, RunRequest, WantedWorkflow, give_up, plan};
 
+use super::budget;
 use super::command::Audience;
 use super::drive::RunSignals;
 use super::feed::{envelope, words};
@@ -29,7 +31,7 @@ pub(super) const WORK: &str = "What to run";
 pub(super) const LIMITS: &str = "Loop and limits";
 pub(super) const OUTPUT: &str = "Output";
 const AGENT: &str = "Agent CLI";
-const REQUESTS: &str = "Questions and permissions";
+pub(super) const REQUESTS: &str = "Questions and permissions";
 
 /// The largest input that is read from standard input.
 const INPUT_MAX: u64 = 16 * 1024 * 1024;
@@ -84,13 +86,17 @@ pub(crate) struct RunFlags {
     #[arg(long, value_name = "TIME", value_parser = milliseconds, help_heading = LIMITS)]
     timeout: Option<u64>,
 
+    /// Limit what the run may spend: turns=20, tokens=500000, cost=5, time=2h, or several separated by commas
+    #[arg(long, value_name = "LIMITS", value_parser = budget::limits, help_heading = LIMITS)]
+    budget: Option<Budget>,
+
     /// Answer to permission requests that no rule decides: deny, allow, fail (block the run) or ask (wait for
     /// a person) [default: ask at a terminal, else deny]
     #[arg(long, value_name = "ANSWER", value_parser = words_of(OnPermission::WORDS), help_heading = REQUESTS)]
     on_permission: Option<OnPermission>,
 
     /// Answer to questions: fail (block the run), empty (the agent decides itself) or wait (for a person)
-    /// [default: wait at a terminal, else fail]
+    /// [default: wait at a terminal and with --detach, else fail]
     #[arg(long, value_name = "ANSWER", value_parser = words_of(OnQuestion::WORDS), help_heading = REQUESTS)]
     on_question: Option<OnQuestion>,
 
@@ -189,11 +195,13 @@ impl RunFlags {
                 until_signal: self.until_signal.clone(),
                 jobs: self.jobs,
                 timeout_ms: self.timeout,
+                budget: self.budget.unwrap_or_default(),
                 on_permission: self.on_permission,
                 on_question: self.on_question,
             },
             agent_args: self.agent_args.clone(),
             interactive: !self.detach && !self.watch.json && invocation.has_person(),
+            detached: self.detach,
             dry_run: self.dry_run,
         }
     }
@@ -255,7 +263,9 @@ impl RunFlags {
             let data = json!({"warnings": warnings});
             return print(&[envelope("run.detached", words::now(), Some(&run), data)]);
         }
-        note(&format!("running in the background; `windlass logs -f {run}` follows it"));
+        note(&format!(
+            "running in the background; `windlass attach {run}` follows it and answers its questions"
+        ));
         print(&[run.to_string()])
     }
 

@@ -105,7 +105,7 @@ impl RunDetails {
             }
         }
         for planned in &record.effects {
-            if let Effect::StartRun { run, spec } = &planned.effect {
+            if let Effect::StartRun { run, spec, .. } = &planned.effect {
                 let (run, node) = (run.clone(), planned.id.node.clone());
                 self.children.push(ChildRun { run, node, workflow: spec.workflow.clone() });
             }

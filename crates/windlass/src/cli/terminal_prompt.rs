@@ -22,6 +22,13 @@ use super::typing::Typing;
 /// The longest answer that is shown again.
 const ANSWER: usize = 200;
 
+/// A key that controls the feed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FeedKey {
+    /// Leave the run in the background.
+    Leave,
+}
+
 /// The prompt for a person at the terminal.
 pub(crate) struct TerminalPrompt {
     handle: Handle,
@@ -117,11 +124,21 @@ impl TerminalPrompt {
         self.typing = Typing::default();
     }
 
-    /// Takes typed keys. Ignores them if no question is open.
-    pub(crate) async fn take(&mut self, face: &mut Face, out: &mut OutputWriter, keys: &[u8]) {
+    /// Takes typed keys: an answer if a question is open, and a key of the feed otherwise.
+    pub(crate) async fn take(
+        &mut self,
+        face: &mut Face,
+        out: &mut OutputWriter,
+        keys: &[u8],
+    ) -> Option<FeedKey> {
         if self.shown.is_none() {
-            return;
+            return keys.contains(&b'd').then_some(FeedKey::Leave);
         }
+        self.take_answer(face, out, keys).await;
+        None
+    }
+
+    async fn take_answer(&mut self, face: &mut Face, out: &mut OutputWriter, keys: &[u8]) {
         // An echoing terminal gives whole lines, and a closed one gives nothing.
         if !self.is_in_feed() || keys.is_empty() {
             let line = String::from_utf8_lossy(keys).into_owned();

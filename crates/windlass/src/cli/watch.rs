@@ -11,9 +11,10 @@ use windlass_core::time::Moment;
 use windlass_runtime::handle::{Handle, OwnedRun};
 use windlass_runtime::view::{AgentWords, Family, FeedScope, FeedStart, Subscription};
 
-use super::drive::{FollowEnd, OnHangup, Viewer, drive};
+use super::drive::{FollowEnd, KEYS, RunKeeping, Viewer, drive};
 use super::feed::{Changes, Face, RunEnding, Style, TurnCount, envelope, summary, words};
 use super::invocation::Invocation;
+use super::next_command;
 use super::output::OutputWriter;
 use super::report::{Report, note};
 use super::run_flags::OUTPUT;
@@ -112,9 +113,21 @@ impl WatchFlags {
         for state in family.below() {
             face.see_below(state);
         }
-        let on_hangup = if self.stays { OnHangup::Leave } else { OnHangup::Cancel };
-        let state = match drive(running, feed, Viewer { face, out: &mut out, inline }, on_hangup).await? {
+        let keeping = if self.stays { RunKeeping::Kept } else { RunKeeping::Temporary };
+        if inline.is_some() && self.stays {
+            face.show_keys(KEYS);
+        }
+        let state = match drive(running, feed, Viewer { face, out: &mut out, inline }, keeping).await? {
             FollowEnd::Over(state) => state,
+            FollowEnd::Background => {
+                // The background process starts these commands again.
+                windlass_runtime::plan::give_up();
+                handle.leave_in_background(begun)?;
+                note(&format!(
+                    "run {run} continues in the background: `windlass attach {run}` returns to it"
+                ));
+                return Ok(Exit::Completed);
+            }
             FollowEnd::Left => {
                 // The process that resumes the run starts these commands again.
                 windlass_runtime::plan::give_up();
@@ -127,7 +140,7 @@ impl WatchFlags {
         if let Face::Human(_) = face {
             let mut lines = ending_lines(invocation, handle, &state, words::now().since(state.started));
             if self.stays {
-                lines.push(more(&run));
+                lines.extend(next_command::lines(&state));
             }
             face.write(&mut out, &lines);
         }
@@ -140,7 +153,12 @@ impl WatchFlags {
     }
 
     /// Subscribes to the updates from here on, if there is a display.
-    fn feed(&self, face: &Face, handle: &Handle, family: &Family) -> Result<Option<Subscription>, Report> {
+    pub(super) fn feed(
+        &self,
+        face: &Face,
+        handle: &Handle,
+        family: &Family,
+    ) -> Result<Option<Subscription>, Report> {
         if matches!(face, Face::Quiet) {
             return Ok(None);
         }
@@ -150,7 +168,7 @@ impl WatchFlags {
     }
 
     /// Returns the prompt for a person at the terminal, if there is one.
-    fn inline(
+    pub(super) fn inline(
         &self,
         face: &mut Face,
         invocation: &Invocation,
@@ -176,10 +194,6 @@ impl WatchFlags {
 /// Formats the warnings about a start as JSON.
 fn warning_lines(warnings: &[String], at: Moment, run: &RunId) -> Vec<String> {
     warnings.iter().map(|text| envelope("warning", at, Some(run), json!({"text": text}))).collect()
-}
-
-fn more(run: &RunId) -> String {
-    format!("  more: windlass show {run}, windlass logs {run}")
 }
 
 /// Returns the summary of a run that ended, or nothing.
@@ -214,7 +228,7 @@ pub(crate) fn ending_lines(
 }
 
 /// Returns the exit code of a run. If the owner stopped before the run ended, that is an error.
-fn exit_of(state: &RunState) -> Exit {
+pub(super) fn exit_of(state: &RunState) -> Exit {
     state.outcome().map_or(Exit::Unexpected, Exit::of_outcome)
 }
 

@@ -18,7 +18,7 @@ fn one_interrupt_ends_the_run_and_leaves_the_tracker_inactive_and_no_child() {
 
     started.signal(Signal::INT);
     let ended = started.end();
-    ended.assert_ended(130, "cancelled", "user", 0);
+    ended.assert_ended(130, "interrupted", "user", 0);
     assert!(stage.tracker().contains("active: false"), "{}", stage.tracker());
     assert_nobody_left(&stage);
     assert_eq!(model.requests().len(), 1);
@@ -38,11 +38,11 @@ fn a_second_interrupt_does_not_wait_for_an_agent_that_does_not_end() {
     let agent = stage.cli();
 
     started.signal(Signal::INT);
-    wait::until(soon(), || started.said().contains("press Ctrl-C again to force quit"));
+    wait::until(soon(), || started.said().contains("press Ctrl-C again to stop the agent at once"));
     assert!(windlass_testkit::procs::is_alive(agent.pid));
     started.signal(Signal::INT);
     let ended = started.end();
-    ended.assert_ended(130, "cancelled", "user", 0);
+    ended.assert_ended(130, "interrupted", "user", 0);
     assert!(stage.tracker().contains("active: false"), "{}", stage.tracker());
     assert_nobody_left(&stage);
     gate.open();

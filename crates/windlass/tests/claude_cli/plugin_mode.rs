@@ -114,7 +114,7 @@ fn an_interrupted_run_leaves_no_state_file() {
     assert!(state_file(&stage).exists());
     started.signal(Signal::INT);
 
-    started.end().assert_ended(130, "cancelled", "user", 0);
+    started.end().assert_ended(130, "interrupted", "user", 0);
     assert!(!state_file(&stage).exists());
     assert_nobody_left(&stage);
     gate.open();

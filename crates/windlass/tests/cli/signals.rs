@@ -18,13 +18,13 @@ fn assert_clean(stage: &Stage, run: &str, output: &Output) {
     assert_exit(output, 130);
     assert!(stage.place.processes().is_empty(), "{}", story(output));
     let shown = &stage.json(&["show", run, "--json"])[0]["data"];
-    assert_eq!(shown["outcome"]["status"], "cancelled");
+    assert_eq!(shown["outcome"]["status"], "interrupted");
     let tracker = fs::read_to_string(shown["tracker"].as_str().unwrap()).unwrap();
     assert!(tracker.contains("active: false"), "{tracker}");
 }
 
 #[test]
-fn one_interrupt_cancels_cleanly() {
+fn one_interrupt_stops_the_run_cleanly() {
     for signal in [Signal::INT, Signal::TERM] {
         let stage = Stage::playing(json!([{ "say": "hello" }, { "hang": true }]));
         let child = stage.spawn(&["loop", "x", "--driver", "sim"]);
@@ -32,7 +32,7 @@ fn one_interrupt_cancels_cleanly() {
         send(&child, signal);
         let output = child.wait_with_output().unwrap();
         assert_clean(&stage, &run, &output);
-        assert!(text(&output.stdout).contains("cancelled: by the user"), "{}", story(&output));
+        assert!(text(&output.stdout).contains("interrupted: by the user"), "{}", story(&output));
     }
 }
 
@@ -43,7 +43,7 @@ fn a_second_interrupt_ends_at_once_what_does_not_want_to_end() {
     let child = stage.spawn(&["loop", "x", "--driver", "sim"]);
     let run = stage.wait_until_said("hello");
     send(&child, Signal::INT);
-    stage.wait_until_said("cancelling");
+    stage.wait_until_said("interrupting");
     let begun = Instant::now();
     send(&child, Signal::INT);
     let output = child.wait_with_output().unwrap();

@@ -145,13 +145,13 @@ fn a_question_is_asked_on_the_terminal_also_when_the_feed_goes_to_a_file() {
 }
 
 #[test]
-fn an_interrupt_at_a_question_cancels_the_run() {
+fn an_interrupt_at_a_question_stops_the_run() {
     require_program!("tmux");
     let stage = Stage::playing(json!([port(), done()]));
     let terminal = Terminal::open(&stage, "windlass loop x --driver sim");
     terminal.shows("  >");
     terminal.types(&["C-c"]);
-    terminal.shows("cancelled: by the user");
+    terminal.shows("interrupted: by the user");
 }
 
 #[test]
@@ -233,4 +233,80 @@ fn what_is_typed_stays_at_the_bottom_while_others_work_and_the_question_comes_ba
     std::fs::write(stage.place.repo().join("go2"), "").unwrap();
     assert_eq!(terminal.code(), "0");
     assert!(!terminal.shows("completed: ").contains("lost"));
+}
+
+#[test]
+fn an_interrupted_run_continues_in_the_same_terminal() {
+    require_program!("tmux");
+    let stage = Stage::playing(json!([{ "say": "hello" }, { "wait_for": "go" }, done()]));
+    let terminal = Terminal::open(&stage, "windlass loop x --driver sim; windlass resume");
+    terminal.shows("hello");
+    let screen = terminal.shows("d background, Ctrl-C interrupt");
+    assert!(screen.contains("iteration 1 of 15"), "{screen}");
+    terminal.types(&["C-c"]);
+    terminal.shows("interrupted: by the user");
+    terminal.shows("continue: windlass resume");
+    terminal.shows("continued by");
+    std::fs::write(stage.place.repo().join("go"), "").unwrap();
+    terminal.shows("completed: the agent marked it done");
+    assert_eq!(terminal.code(), "0");
+}
+
+#[test]
+fn a_run_left_in_the_background_is_attached_to_and_answered_there() {
+    require_program!("tmux");
+    let stage = Stage::playing(
+        json!([{ "say": "hello" }, { "wait_for": "go" }, port(), { "say": "on ${ANSWER} then" }, done()]),
+    );
+    let terminal = Terminal::open(&stage, "windlass loop x --driver sim; sh");
+    terminal.shows("hello");
+    terminal.types(&["d"]);
+    terminal.shows("continues in the background: `windlass attach");
+    stage.newest("running");
+    terminal.types(&["clear; windlass attach; echo $? > ../code", "Enter"]);
+    terminal.shows("d background, Ctrl-C interrupt");
+    std::fs::write(stage.place.repo().join("go"), "").unwrap();
+    terminal.shows("the agent asks: Which port?");
+    terminal.types(&["2", "Enter"]);
+    terminal.shows("on 8080 then");
+    terminal.shows("completed: the agent marked it done");
+    assert_eq!(terminal.code(), "0");
+    let output = stage.run(&["attach"]);
+    assert_exit(&output, 2);
+    assert!(
+        text(&output.stderr).contains("no run of this folder is in progress"),
+        "{}",
+        text(&output.stderr)
+    );
+}
+
+#[test]
+fn an_exhausted_run_gets_two_more_iterations_and_completes() {
+    require_program!("tmux");
+    let idle = json!({ "steps": [{ "append": { "path": "a", "content": "x" } }, { "say": "not yet" }] });
+    let last = json!({ "steps": [done()] });
+    let stage = Stage::scripted(json!({ "turns": [idle, idle, idle, last] }));
+    let terminal = Terminal::open(
+        &stage,
+        "windlass loop x --driver sim --max-iterations 2; windlass resume --max-iterations +2",
+    );
+    terminal.shows("exhausted: used all 2 iterations");
+    terminal.shows("--max-iterations +10");
+    terminal.shows("with 2 more iterations");
+    terminal.shows("iteration 4 of 4");
+    terminal.shows("completed: the agent marked it done");
+    assert_eq!(terminal.code(), "0");
+}
+
+#[test]
+fn an_attached_terminal_interrupts_the_run() {
+    require_program!("tmux");
+    let stage = Stage::playing(json!([{ "say": "hello" }, { "wait_for": "go" }, done()]));
+    assert_exit(&stage.run(&["loop", "x", "--driver", "sim", "--detach"]), 0);
+    let terminal = Terminal::open(&stage, "windlass attach");
+    terminal.shows("d background, Ctrl-C interrupt");
+    terminal.types(&["C-c"]);
+    terminal.shows("interrupted: by the user");
+    assert_eq!(terminal.code(), "130");
+    stage.newest("interrupted");
 }

@@ -158,7 +158,7 @@ fn a_tool_whose_agent_is_killed_is_ended_and_the_run_goes_on() {
 }
 
 #[test]
-fn ctrl_c_once_cancels_cleanly() {
+fn ctrl_c_once_interrupts_cleanly() {
     let place = Place::playing(
         json!([busy_turn(), {"steps": [{"write": {"path": "sign", "content": "x"}}, {"hang": true}]}]),
     );
@@ -166,10 +166,10 @@ fn ctrl_c_once_cancels_cleanly() {
     let run = going.run();
     place.file("sign");
     going.signal(Signal::INT);
-    going.end().assert_ended(130, "cancelled", "user", 1);
+    going.end().assert_ended(130, "interrupted", "user", 1);
     assert!(place.tracker_text(&run).contains("\nactive: false\n"));
     place.assert_nothing_is_left();
-    assert_eq!(place.ps()[0]["data"]["status"], "cancelled");
+    assert_eq!(place.ps()[0]["data"]["status"], "interrupted");
 }
 
 /// A place where an agent has all the time to end.
@@ -187,7 +187,7 @@ fn interrupt_twice(place: &Place, going: Going) {
     windlass_testkit::wait::until(crate::place::LIMIT, || going.errors().contains("interrupted"));
     going.signal(Signal::INT);
     let ran = going.end();
-    assert_eq!((ran.code, &ran.finished()["status"]), (130, &json!("cancelled")), "{ran}");
+    assert_eq!((ran.code, &ran.finished()["status"]), (130, &json!("interrupted")), "{ran}");
     assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
     place.assert_nothing_is_left();
 }

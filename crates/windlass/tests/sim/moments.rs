@@ -29,7 +29,7 @@ fn kill(place: &Place, going: Going, everything: bool) {
 const SLOW: &str = "slow=echo x > sign; while ! test -e go; do sleep 0.01; done";
 
 #[test]
-fn a_check_is_ended_when_the_run_is_cancelled_or_its_time_is_up() {
+fn a_check_is_ended_when_the_run_is_interrupted_or_its_time_is_up() {
     let place = Place::playing(json!([last_turn()]));
     let ran = place.go(&["loop", "work", "--json", "--check", "sleep 1000", "--timeout", "500ms"]);
     assert_eq!((ran.code, &ran.finished()["reason"]), (6, &json!("timeout")), "{ran}");
@@ -39,7 +39,7 @@ fn a_check_is_ended_when_the_run_is_cancelled_or_its_time_is_up() {
         place.file("sign");
         going.signal(signal);
         let ran = going.end();
-        assert_eq!((ran.code, &ran.finished()["status"]), (130, &json!("cancelled")), "{ran}");
+        assert_eq!((ran.code, &ran.finished()["status"]), (130, &json!("interrupted")), "{ran}");
     }
     place.assert_nothing_is_left();
 }
@@ -60,13 +60,13 @@ fn a_crash_during_a_check_counts_the_turn_once() {
 }
 
 #[test]
-fn a_wait_for_a_limit_ends_when_the_run_is_cancelled_or_its_time_is_up() {
+fn a_wait_for_a_limit_ends_when_the_run_is_interrupted_or_its_time_is_up() {
     let place = Place::playing(json!([{"steps": [{"rate_limit": {"resets_in_ms": 3_600_000}}]}]));
     place.go(&["loop", "work", "--json", "--timeout", "500ms"]).assert_ended(6, "failed", "timeout", 0);
     let mut going = place.start(&["loop", "work", "--json"]);
     going.wait_for("run.waiting");
     going.signal(Signal::INT);
-    going.end().assert_ended(130, "cancelled", "user", 0);
+    going.end().assert_ended(130, "interrupted", "user", 0);
     place.assert_nothing_is_left();
 }
 
@@ -85,7 +85,7 @@ fn a_crash_during_a_wait_for_a_limit_waits_on_and_counts_no_turn() {
 }
 
 #[test]
-fn a_wait_for_a_person_ends_when_the_run_is_cancelled_or_its_time_is_up() {
+fn a_wait_for_a_person_ends_when_the_run_is_interrupted_or_its_time_is_up() {
     let place =
         Place::playing(json!([{"steps": [{"ask": {"question": "Which?", "options": ["A", "B"]}}, done()]}]));
     let wait = ["loop", "work", "--json", "--on-question", "wait"];
@@ -93,7 +93,7 @@ fn a_wait_for_a_person_ends_when_the_run_is_cancelled_or_its_time_is_up() {
     let mut going = place.start(&wait);
     going.wait_for("run.waiting");
     going.signal(Signal::INT);
-    going.end().assert_ended(130, "cancelled", "user", 0);
+    going.end().assert_ended(130, "interrupted", "user", 0);
     place.assert_nothing_is_left();
 }
 

@@ -339,10 +339,10 @@ fn of_two_that_resume_one_run_at_once_one_does() {
 }
 
 #[test]
-fn a_cancel_that_was_cut_off_is_finished_by_a_resume() {
-    let place = Place::playing(
-        json!([{"steps": [{"write": {"path": "sign", "content": "x"}}, {"hang": {"ignore_sigterm": true}}]}]),
-    );
+fn an_interrupt_that_was_cut_off_is_finished_before_a_resume_continues() {
+    let hangs =
+        json!({"steps": [{"write": {"path": "sign", "content": "x"}}, {"hang": {"ignore_sigterm": true}}]});
+    let place = Place::playing(json!([{"attempts": [hangs, last_turn()]}]));
     place
         .sealed
         .write("config/windlass/config.toml", "driver = \"sim\"\ngrace = \"2s\"\ndurability = \"normal\"\n");
@@ -350,11 +350,11 @@ fn a_cancel_that_was_cut_off_is_finished_by_a_resume() {
     let run = going.run();
     place.file("sign");
     going.signal(Signal::INT);
-    until(crate::place::LIMIT, || place.go(&["logs", &run]).stdout.contains("cancelling"));
+    until(crate::place::LIMIT, || place.go(&["logs", &run]).stdout.contains("interrupting"));
     place.sealed.kill9(going.pid());
     going.end();
     assert_eq!(status(&place), "crashed");
-    place.go(&["resume", &run, "--json"]).assert_ended(130, "cancelled", "user", 0);
+    place.go(&["resume", &run, "--json"]).assert_ended(0, "completed", "marker", 1);
     assert!(place.tracker_text(&run).contains("active: false"));
     place.assert_nothing_is_left();
 }

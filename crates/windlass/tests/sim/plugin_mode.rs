@@ -297,7 +297,7 @@ fn of_several_that_start_at_once_one_has_the_folder() {
     let winner = winners.remove(0);
     until(LIMIT, || is_waiting(&winner));
     winner.signal(rustix::process::Signal::INT);
-    winner.end().assert_ended(130, "cancelled", "user", 0);
+    winner.end().assert_ended(130, "interrupted", "user", 0);
     assert_eq!(ralph.place.requests().len(), 1);
 }
 
@@ -411,7 +411,7 @@ fn a_run_that_is_cut_off_says_how_many_turns_the_plugin_made() {
     let going = ralph.place.start(&ralph.arguments("it"));
     ralph.place.file("sign");
     going.signal(rustix::process::Signal::INT);
-    going.end().assert_ended(130, "cancelled", "user", 2);
+    going.end().assert_ended(130, "interrupted", "user", 2);
 }
 
 #[test]

@@ -433,8 +433,8 @@ fn a_file_left_broken_in_the_middle_blocks_the_run_and_is_left_as_it_is() {
     ran.assert_ended(8, "blocked", "tasks_unreadable", 1);
     assert!(detail(&ran).contains("tasks.json:2:14"), "{ran}");
     assert_eq!(text(&place), broken);
-    let over = place.go(&["resume", ran.run()]);
-    assert_eq!(over.code, 2, "a run that is blocked is over: {over}");
+    let again = place.go(&["resume", ran.run()]);
+    assert_eq!(again.code, 8, "the file is still broken: {again}");
     assert_eq!(run(&place, &[]).code, 3, "and no other is begun on such a file");
     // A person puts it right: what was done is said by the run, and a new one goes on.
     assert!(detail(&ran).contains("task `1` is passing"), "{ran}");

@@ -23,6 +23,11 @@ pub(crate) trait ActiveState {
         Vec::new()
     }
 
+    /// Returns the lanes inside the node with which a continued run goes on.
+    fn left_lanes(&self) -> Vec<&Lane> {
+        self.lanes()
+    }
+
     /// Returns the lanes inside the node.
     fn lanes_mut(&mut self) -> Vec<&mut Lane> {
         Vec::new()

@@ -135,6 +135,20 @@ impl NodeRun for IfNode {
         cancel::lane(cx, self.taken(state.then), &mut state.lane, &site.inside(), outcome)
     }
 
+    fn can_reopen(&self, _state: &mut IfState, _before: Option<&Outcome>) -> bool {
+        true
+    }
+
+    fn reopen(
+        &self,
+        cx: &mut DecisionCx<'_>,
+        site: &mut NodeSite<'_>,
+        state: &mut IfState,
+        _before: Option<&Outcome>,
+    ) -> Option<Outcome> {
+        lane::reopen(cx, self.taken(state.then), &mut state.lane, &site.inside())
+    }
+
     fn said(&self, site: &NodeSite<'_>, state: Option<&mut IfState>) -> Option<String> {
         state.and_then(|state| state.lane.said.clone()).or_else(|| site.last_message.clone())
     }

@@ -186,6 +186,24 @@ pub(in crate::engine) trait NodeRun: NodeShape {
         None
     }
 
+    /// Decides whether a node in which a run ended continues where it was. Otherwise the node starts
+    /// again. `before` is the outcome of the node.
+    fn can_reopen(&self, _state: Self::State<'_>, _before: Option<&Outcome>) -> bool {
+        false
+    }
+
+    /// Continues a node in which a run ended. Returns its outcome if it has ended again.
+    fn reopen(
+        &self,
+        cx: &mut DecisionCx<'_>,
+        site: &mut NodeSite<'_>,
+        _state: Self::State<'_>,
+        _before: Option<&Outcome>,
+    ) -> Option<Outcome> {
+        cx.break_off(format!("`{}` cannot continue where it was", site.instance));
+        None
+    }
+
     /// Returns the last message of an agent in it.
     fn said(&self, site: &NodeSite<'_>, _state: Option<Self::State<'_>>) -> Option<String> {
         site.last_message.clone()
@@ -248,6 +266,14 @@ pub(in crate::engine) trait AnyNode: NodeShape {
         site: &mut NodeSite<'_>,
         activity: &mut Activity,
     ) -> Option<Delivered>;
+    fn can_reopen(&self, activity: &mut Activity, before: Option<&Outcome>) -> bool;
+    fn reopen(
+        &self,
+        cx: &mut DecisionCx<'_>,
+        site: &mut NodeSite<'_>,
+        activity: &mut Activity,
+        before: Option<&Outcome>,
+    ) -> Option<Outcome>;
     fn said(&self, site: &NodeSite<'_>, activity: &mut Activity) -> Option<String>;
     fn last_word(
         &self,
@@ -344,6 +370,33 @@ impl<K: NodeRun> AnyNode for K {
             NodeState::Own(state) => NodeRun::out_of_time(self, cx, site, state),
             NodeState::NotBegun => None,
             NodeState::Misfit(activity) => Some(site.misfit(cx, activity)),
+        }
+    }
+
+    fn can_reopen(&self, activity: &mut Activity, before: Option<&Outcome>) -> bool {
+        match kept::<K>(activity) {
+            NodeState::Own(state) => NodeRun::can_reopen(self, state, before),
+            NodeState::NotBegun | NodeState::Misfit(_) => false,
+        }
+    }
+
+    fn reopen(
+        &self,
+        cx: &mut DecisionCx<'_>,
+        site: &mut NodeSite<'_>,
+        activity: &mut Activity,
+        before: Option<&Outcome>,
+    ) -> Option<Outcome> {
+        match kept::<K>(activity) {
+            NodeState::Own(state) => NodeRun::reopen(self, cx, site, state, before),
+            NodeState::NotBegun => {
+                cx.break_off(format!("`{}` cannot continue because it never started", site.instance));
+                None
+            }
+            NodeState::Misfit(activity) => {
+                site.misfit(cx, activity);
+                None
+            }
         }
     }
 

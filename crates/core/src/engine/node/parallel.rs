@@ -51,6 +51,9 @@ words! {
 pub struct ParallelState {
     /// The branches, in the order of the workflow.
     pub slots: Vec<BranchState>,
+    /// The branches that ended early, by index. A continued run goes on with them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub left: BTreeMap<usize, Lane>,
 }
 
 impl NodeShape for ParallelNode {
@@ -98,6 +101,10 @@ impl ActiveState for ParallelState {
         self.slots.iter().filter_map(BranchState::lane).collect()
     }
 
+    fn left_lanes(&self) -> Vec<&Lane> {
+        ActiveState::lanes(self).into_iter().chain(self.left.values()).collect()
+    }
+
     fn lanes_mut(&mut self) -> Vec<&mut Lane> {
         self.slots.iter_mut().filter_map(BranchState::lane_mut).collect()
     }
@@ -111,8 +118,9 @@ impl NodeRun for ParallelNode {
     }
 
     fn begin(&self, cx: &mut DecisionCx<'_>, site: &mut NodeSite<'_>) -> NodeOpening {
-        let mut state = ParallelState { slots: vec![BranchState::Waiting; self.branches.len()] };
-        let over = self.fill(cx, site, &site.inside(), &mut state.slots);
+        let slots = vec![BranchState::Waiting; self.branches.len()];
+        let mut state = ParallelState { slots, left: BTreeMap::new() };
+        let over = self.fill(cx, site, &site.inside(), &mut state);
         NodeOpening::of(Activity::Parallel(state), over)
     }
 
@@ -135,14 +143,14 @@ impl NodeRun for ParallelNode {
         event: &Event,
     ) -> Delivered {
         let inside = site.inside();
-        for (slot, branch) in state.slots.iter_mut().zip(&self.branches) {
+        for (at, (slot, branch)) in state.slots.iter_mut().zip(&self.branches).enumerate() {
             let BranchState::Open(open) = slot else { continue };
             match lane::deliver(cx, &branch.body, open, &inside, to, event) {
                 Delivered::NotMine => {}
                 Delivered::UnderWay => return Delivered::UnderWay,
                 Delivered::Over(outcome) => {
-                    branch_over(site, slot, outcome);
-                    return self.fill(cx, site, &inside, &mut state.slots).into();
+                    branch_over(site, at, state, outcome);
+                    return self.fill(cx, site, &inside, state).into();
                 }
             }
         }
@@ -157,17 +165,37 @@ impl NodeRun for ParallelNode {
         outcome: &Outcome,
     ) -> Option<Outcome> {
         let inside = site.inside();
-        for (slot, branch) in state.slots.iter_mut().zip(&self.branches) {
-            let over = match slot {
-                BranchState::Waiting => Some(outcome.clone()),
-                BranchState::Over(_) => None,
-                BranchState::Open(open) => cancel::lane(cx, &branch.body, open, &inside, outcome),
+        for (at, branch) in self.branches.iter().enumerate() {
+            let over = match state.slots.get_mut(at) {
+                None | Some(BranchState::Over(_)) => None,
+                Some(BranchState::Waiting) => Some(outcome.clone()),
+                Some(BranchState::Open(open)) => cancel::lane(cx, &branch.body, open, &inside, outcome),
             };
             if let Some(over) = over {
-                *slot = BranchState::Over(over);
+                state.close(at, over);
             }
         }
         are_over(&state.slots).then(|| outcome.clone())
+    }
+
+    fn can_reopen(&self, _state: &mut ParallelState, _before: Option<&Outcome>) -> bool {
+        true
+    }
+
+    /// Continues every branch that did not complete.
+    fn reopen(
+        &self,
+        cx: &mut DecisionCx<'_>,
+        site: &mut NodeSite<'_>,
+        state: &mut ParallelState,
+        _before: Option<&Outcome>,
+    ) -> Option<Outcome> {
+        for slot in &mut state.slots {
+            if matches!(slot, BranchState::Over(outcome) if outcome.status != FinalStatus::Completed) {
+                *slot = BranchState::Waiting;
+            }
+        }
+        self.fill(cx, site, &site.inside(), state)
     }
 
     fn said(&self, site: &NodeSite<'_>, state: Option<&mut ParallelState>) -> Option<String> {
@@ -211,6 +239,16 @@ impl NodeRun for ParallelNode {
 }
 
 impl ParallelState {
+    /// Ends a branch. Keeps its lane if it did not complete.
+    fn close(&mut self, at: usize, outcome: Outcome) {
+        let is_left = outcome.status != FinalStatus::Completed;
+        let Some(slot) = self.slots.get_mut(at) else { return };
+        let before = std::mem::replace(slot, BranchState::Over(outcome));
+        if let (BranchState::Open(lane), true) = (before, is_left) {
+            self.left.insert(at, lane);
+        }
+    }
+
     /// Returns the lanes of the branches in progress.
     pub(crate) fn lanes(&self) -> impl DoubleEndedIterator<Item = &Lane> {
         self.slots.iter().filter_map(|slot| match slot {
@@ -221,15 +259,15 @@ impl ParallelState {
 }
 
 /// Keeps the last message and signal of a branch that ended.
-fn branch_over(site: &mut NodeSite<'_>, slot: &mut BranchState, outcome: Outcome) {
-    if let BranchState::Open(Lane { said, word, .. }) = slot {
+fn branch_over(site: &mut NodeSite<'_>, at: usize, state: &mut ParallelState, outcome: Outcome) {
+    if let Some(BranchState::Open(Lane { said, word, .. })) = state.slots.get_mut(at) {
         *site.last_message = said.take().or(site.last_message.take());
         // A branch that became unnecessary was stopped, so it does not replace an earlier signal.
         if outcome.reason != EndReason::NotNeeded {
             *site.word = word.take().or(site.word.take());
         }
     }
-    *slot = BranchState::Over(outcome);
+    state.close(at, outcome);
 }
 
 fn are_over(slots: &[BranchState]) -> bool {
@@ -244,26 +282,32 @@ impl ParallelNode {
         cx: &mut DecisionCx<'_>,
         site: &NodeSite<'_>,
         inside: &Frame<'_>,
-        slots: &mut [BranchState],
+        state: &mut ParallelState,
     ) -> Option<Outcome> {
         loop {
+            let slots = &mut state.slots;
             if let Some(cut) = site.cut {
                 return are_over(slots).then(|| cut.clone());
             }
             if let Some(outcome) = self.is_enough(slots) {
-                self.end_others(cx, site, inside, slots);
-                return are_over(slots).then_some(outcome);
+                self.end_others(cx, site, inside, state);
+                return are_over(&state.slots).then_some(outcome);
             }
             let open = slots.iter().filter(|slot| matches!(slot, BranchState::Open(_))).count();
             let room = self.limit == 0 || open < usize::try_from(self.limit).unwrap_or(usize::MAX);
-            let mut waiting =
-                slots.iter_mut().zip(&self.branches).filter(|(slot, _)| matches!(slot, BranchState::Waiting));
-            let Some((slot, branch)) = waiting.next().filter(|_| room) else {
+            let waiting = slots.iter().position(|slot| matches!(slot, BranchState::Waiting));
+            let waiting = waiting.filter(|_| room).and_then(|at| Some((at, self.branches.get(at)?)));
+            let Some((at, branch)) = waiting else {
                 return (open == 0).then(|| self.joined(slots));
             };
-            let mut inner = Lane::default();
-            let over = lane::proceed(cx, &branch.body, &mut inner, inside);
-            *slot = over.map_or(BranchState::Open(inner), BranchState::Over);
+            let mut inner = state.left.remove(&at).unwrap_or_default();
+            let over = lane::reopen(cx, &branch.body, &mut inner, inside);
+            if let Some(slot) = state.slots.get_mut(at) {
+                *slot = BranchState::Open(inner);
+            }
+            if let Some(outcome) = over {
+                state.close(at, outcome);
+            }
         }
     }
 
@@ -272,19 +316,19 @@ impl ParallelNode {
         cx: &mut DecisionCx<'_>,
         site: &NodeSite<'_>,
         inside: &Frame<'_>,
-        slots: &mut [BranchState],
+        state: &mut ParallelState,
     ) {
         let cut_by = Outcome::new(FinalStatus::Cancelled, EndReason::NotNeeded)
             .because(format!("another branch of `{}` was enough", site.node.id));
-        for (slot, branch) in slots.iter_mut().zip(&self.branches) {
-            let over = match slot {
-                BranchState::Waiting => Some(cut_by.clone()),
-                BranchState::Over(_) => None,
-                BranchState::Open(open) if open.cut.is_some() => None,
-                BranchState::Open(open) => cancel::lane(cx, &branch.body, open, inside, &cut_by),
+        for (at, branch) in self.branches.iter().enumerate() {
+            let over = match state.slots.get_mut(at) {
+                None | Some(BranchState::Over(_)) => None,
+                Some(BranchState::Waiting) => Some(cut_by.clone()),
+                Some(BranchState::Open(open)) if open.cut.is_some() => None,
+                Some(BranchState::Open(open)) => cancel::lane(cx, &branch.body, open, inside, &cut_by),
             };
             if let Some(over) = over {
-                *slot = BranchState::Over(over);
+                state.close(at, over);
             }
         }
     }

@@ -29,6 +29,9 @@ pub struct RoundsState {
     /// The failures of the previous iteration.
     pub feedback: String,
     pub lane: Lane,
+    /// The maximum number of iterations, if a person changed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max: Option<u32>,
 }
 
 impl ActiveState for RoundsState {
@@ -74,7 +77,7 @@ impl<L: RoundsNode> NodeRun for L {
     }
 
     fn begin(&self, cx: &mut DecisionCx<'_>, site: &mut NodeSite<'_>) -> NodeOpening {
-        let mut state = RoundsState { round: 0, feedback: String::new(), lane: Lane::default() };
+        let mut state = RoundsState { round: 0, feedback: String::new(), lane: Lane::default(), max: None };
         let over = go_round(self, cx, site, &mut state);
         NodeOpening::of(Activity::Loop(state), over)
     }
@@ -118,6 +121,30 @@ impl<L: RoundsNode> NodeRun for L {
     ) -> Option<Outcome> {
         let framed = framed(self, &site.inside(), state);
         cancel::lane(cx, self.body(), &mut state.lane, &framed, outcome)
+    }
+
+    fn can_reopen(&self, _state: &mut RoundsState, _before: Option<&Outcome>) -> bool {
+        true
+    }
+
+    fn reopen(
+        &self,
+        cx: &mut DecisionCx<'_>,
+        site: &mut NodeSite<'_>,
+        state: &mut RoundsState,
+        before: Option<&Outcome>,
+    ) -> Option<Outcome> {
+        let most = state.max.unwrap_or(self.max());
+        state.max = cx.raised(most, before).or(state.max);
+        if state.round == 0 {
+            return go_round(self, cx, site, state);
+        }
+        let framed = framed(self, &site.inside(), state);
+        let outcome = lane::reopen(cx, self.body(), &mut state.lane, &framed)?;
+        match judge(self, cx, site, &framed, state, outcome) {
+            Some(over) => Some(over),
+            None => go_round(self, cx, site, state),
+        }
     }
 
     fn said(&self, site: &NodeSite<'_>, state: Option<&mut RoundsState>) -> Option<String> {
@@ -222,7 +249,7 @@ fn judge<L: RoundsNode>(
             false
         }
     };
-    let most = node.max();
+    let most = state.max.unwrap_or(node.max());
     if most == 0 || state.round < most {
         return None;
     }

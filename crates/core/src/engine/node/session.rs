@@ -219,6 +219,20 @@ impl NodeRun for Session {
         None
     }
 
+    fn can_reopen(&self, work: &mut SessionWork, _before: Option<&Outcome>) -> bool {
+        work::reopening::can_continue(work)
+    }
+
+    fn reopen(
+        &self,
+        cx: &mut DecisionCx<'_>,
+        site: &mut NodeSite<'_>,
+        work: &mut SessionWork,
+        before: Option<&Outcome>,
+    ) -> Option<Outcome> {
+        work::reopening::reopen(cx, site, work, before)
+    }
+
     /// Completes an agent that is done and only has to stop.
     fn out_of_time(
         &self,

@@ -12,7 +12,7 @@ use crate::engine::{DecisionCx, done};
 use crate::event::Event;
 use crate::graph::check::lower_bound::LowerBound;
 use crate::id::Verb;
-use crate::run::{Activity, EndReason, News, Waiting};
+use crate::run::{Activity, EndReason, News, Outcome, Waiting};
 
 /// A wait for a duration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -88,5 +88,23 @@ impl NodeRun for SleepNode {
             }
             _ => site.unexpected(cx, event),
         }
+    }
+
+    fn can_reopen(&self, _state: &mut SleepState, _before: Option<&Outcome>) -> bool {
+        true
+    }
+
+    /// Waits until the same moment as before.
+    fn reopen(
+        &self,
+        cx: &mut DecisionCx<'_>,
+        site: &mut NodeSite<'_>,
+        state: &mut SleepState,
+        _before: Option<&Outcome>,
+    ) -> Option<Outcome> {
+        let until = state.until;
+        cx.decision.news.push(News::Waiting(Waiting::Time { until }));
+        cx.plan_once(site.instance, Verb::Wait, Effect::WaitUntil { until });
+        None
     }
 }

@@ -215,9 +215,35 @@ impl NodeRun for TaskLoopNode {
         let (all, open) = tasks.split();
         let idle: Vec<bool> = open.iter_mut().map(|round| rounds.cancel(cx, &all, round, outcome)).collect();
         for (round, _) in open.iter_mut().zip(idle).filter(|(_, is_idle)| *is_idle) {
-            rounds.release(cx, &all, round);
+            rounds.stop(cx, &all, round, outcome);
         }
-        (tasks.open.is_empty() && !tasks.asking).then(|| outcome.clone())
+        tasks.are_still().then(|| outcome.clone())
+    }
+
+    fn can_reopen(&self, _tasks: &mut TaskRounds, _before: Option<&Outcome>) -> bool {
+        true
+    }
+
+    /// Continues the tasks that an interruption stopped, and gives the others new attempts.
+    fn reopen(
+        &self,
+        cx: &mut DecisionCx<'_>,
+        site: &mut NodeSite<'_>,
+        tasks: &mut TaskRounds,
+        before: Option<&Outcome>,
+    ) -> Option<Outcome> {
+        tasks.max = cx.raised(tasks.max.unwrap_or(self.max), before).or(tasks.max);
+        tasks.attempts.allowed = tasks.attempts.allowed.saturating_add(self.attempts);
+        tasks.fixed.clear();
+        (tasks.over, tasks.blocked) = (None, None);
+        (tasks.idle, tasks.asking, tasks.stale) = (false, false, false);
+        let inside = site.inside();
+        let rounds = RoundContext::of(self, site, &inside);
+        let (mut all, open) = tasks.split();
+        for round in open.iter_mut().filter(|round| round.stopped) {
+            rounds.reopen(cx, &mut all, round);
+        }
+        self.go_on(cx, site, tasks)
     }
 
     fn said(&self, site: &NodeSite<'_>, tasks: Option<&mut TaskRounds>) -> Option<String> {
@@ -264,13 +290,14 @@ impl TaskLoopNode {
 
     /// Decides whether the loop has started its last iteration.
     fn is_last(&self, tasks: &TaskRounds) -> bool {
-        self.max > 0 && tasks.rounds >= self.max
+        let max = tasks.max.unwrap_or(self.max);
+        max > 0 && tasks.rounds >= max
     }
 
     /// Claims a task if there is room for one. Returns the outcome if nothing is left to do.
     fn go_on(&self, cx: &mut DecisionCx<'_>, site: &NodeSite<'_>, tasks: &mut TaskRounds) -> Option<Outcome> {
         if tasks.over.is_some() {
-            return tasks.over.clone().filter(|_| tasks.open.is_empty() && !tasks.asking);
+            return tasks.over.clone().filter(|_| tasks.are_still());
         }
         let busy = u32::try_from(tasks.open.len()).unwrap_or(u32::MAX);
         let is_last = self.is_last(tasks);
@@ -305,7 +332,7 @@ impl TaskLoopNode {
         match claim {
             // An error in the file or in the remaining tasks no longer matters.
             claim if self.is_last(tasks) && !is_over(claim) => {
-                let rounds = match self.max {
+                let rounds = match tasks.max.unwrap_or(self.max) {
                     1 => "its only iteration".to_owned(),
                     max => format!("all {max} iterations"),
                 };

@@ -126,6 +126,28 @@ impl NodeRun for WorkflowNode {
         }
     }
 
+    /// A child run that someone cancelled is over for good, so the node starts a new one.
+    fn can_reopen(&self, _state: &mut SubRunState, before: Option<&Outcome>) -> bool {
+        before.is_none_or(|outcome| outcome.status != FinalStatus::Cancelled)
+    }
+
+    fn reopen(
+        &self,
+        cx: &mut DecisionCx<'_>,
+        site: &mut NodeSite<'_>,
+        state: &mut SubRunState,
+        _before: Option<&Outcome>,
+    ) -> Option<Outcome> {
+        match self.start(cx, site) {
+            Ok(again) => {
+                // The child run reports its whole spending, which is counted up to here.
+                *state = SubRunState { spent: state.spent, ..again };
+                None
+            }
+            Err(outcome) => Some(outcome),
+        }
+    }
+
     /// Keeps counting the spending of the child run until it ends.
     fn cancel(
         &self,
@@ -161,7 +183,8 @@ impl WorkflowNode {
         spec.budget = spec.budget.least(&left);
         let run = derive_run(&cx.bookkeeping.seed, site.instance);
         let is_ahead = count_first_turn(cx, &spec)?;
-        let effect = Effect::StartRun { run: run.clone(), spec: Box::new(spec) };
+        let more = cx.more.as_ref().map(|more| Box::new(more.asked.clone()));
+        let effect = Effect::StartRun { run: run.clone(), spec: Box::new(spec), more };
         cx.plan_once(site.instance, Verb::Run, effect);
         Ok(SubRunState { run, spent: Spent::default(), is_ahead })
     }

@@ -207,7 +207,11 @@ fn a_node_that_waited_to_be_tried_again_is_counted_once_when_the_run_is_cancelle
 #[test]
 fn a_run_that_the_outer_one_ends_says_so_and_is_asked_twice_like_once() {
     let mut story = Story::drawn(Builder::new("w").start(shell("x").id("x")).then(shell("y").id("y")));
-    let ended = || Event::ParentEnded { inbox: None, why: "the time given to `s` is spent".into() };
+    let ended = || Event::ParentEnded {
+        inbox: None,
+        why: "the time given to `s` is spent".into(),
+        interrupted: false,
+    };
     story.tell(ended()).tell(ended());
     assert!(story.does().is_empty(), "it has its grace");
     assert_eq!(story.cleaned("x").ended(), (FinalStatus::Cancelled, EndReason::OuterRun));

@@ -218,7 +218,7 @@ fn with_other(workflow: Builder) -> Spec {
 
 fn started_run(story: &Story) -> (RunId, Spec) {
     let found = story.state.bookkeeping.open.iter().find_map(|planned| match &planned.effect {
-        Effect::StartRun { run, spec } => Some((run.clone(), (**spec).clone())),
+        Effect::StartRun { run, spec, .. } => Some((run.clone(), (**spec).clone())),
         _ => None,
     });
     found.expect("a run is started")
@@ -357,7 +357,7 @@ fn allowances(story: &Story) -> Vec<(NodeId, Budget)> {
     ledger.note(&story.state);
     let open = story.state.bookkeeping.open.iter();
     let left = open.filter_map(|planned| match &planned.effect {
-        Effect::StartRun { run, spec } => {
+        Effect::StartRun { run, spec, .. } => {
             let left = ledger.left_to_call(&story.state.run, run)?;
             (left != spec.budget).then(|| (planned.id.node.clone(), left))
         }

@@ -5,7 +5,7 @@ use crate::graph::builder::{prompt, shell};
 use crate::run::{BranchState, IfState, RoundsState};
 
 fn rounds() -> Activity {
-    Activity::Loop(RoundsState { round: 1, feedback: String::new(), lane: Lane::default() })
+    Activity::Loop(RoundsState { round: 1, feedback: String::new(), lane: Lane::default(), max: None })
 }
 
 fn shell_ended(effect: EffectId) -> Event {

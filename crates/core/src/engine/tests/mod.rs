@@ -3,6 +3,7 @@
 mod blocks;
 mod broken;
 mod budgets;
+mod continued;
 mod cuts;
 mod kinds;
 mod leaves;

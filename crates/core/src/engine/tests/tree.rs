@@ -53,7 +53,7 @@ impl Tree {
 
     fn took(&mut self, run: &RunId, step: Decision) {
         for planned in step.effects {
-            if let Effect::StartRun { run: inner, spec } = &planned.effect {
+            if let Effect::StartRun { run: inner, spec, .. } = &planned.effect {
                 self.begin(inner.clone(), (**spec).clone());
             }
             if matches!(planned.effect, Effect::StartSession(_)) {

@@ -1,16 +1,16 @@
 //! Ends the work of an agent, and makes sure that nothing is left running, waiting or armed.
 
-use super::{hooks, plan, session, turn};
+use super::{hooks, session, turn};
 use crate::effect::Effect;
 use crate::engine::DecisionCx;
 use crate::hook::HookAnswer;
-use crate::id::Verb;
+use crate::id::{EffectId, Verb};
 use crate::looping::LoopMode;
-use crate::run::{Outcome, SessionPhase, SessionWork};
+use crate::run::{FinalStatus, Outcome, SessionPhase, SessionWork};
 
 /// Sets the outcome of the work and plans the cleanup.
 pub(in crate::engine) fn end(work: &mut SessionWork, cx: &mut DecisionCx<'_>, outcome: Outcome) {
-    release_hooks(work, cx);
+    release_hooks(work, cx, outcome.status);
     if turn::mode(work) == Some(LoopMode::Plugin) {
         // The process is no longer read to its end, so its turns are counted here.
         let stops = work.turn.as_mut().map_or(0, |turn| std::mem::take(&mut turn.stops));
@@ -25,12 +25,18 @@ pub(in crate::engine) fn end(work: &mut SessionWork, cx: &mut DecisionCx<'_>, ou
     });
     cx.bookkeeping.deferred = held.into_iter().filter(|id| id.node != node).collect();
     let iteration = work.turns;
-    plan(work, cx, Verb::CleanUp, Effect::CleanUp { iteration });
-    work.phase = SessionPhase::Ending { outcome };
+    // A run may end several times in the same turn, and each cleanup has its own id.
+    let attempt = work.attempt.saturating_add(cx.bookkeeping.continued);
+    let id = EffectId { node: work.node.id.clone(), iteration: work.turns + 1, attempt, verb: Verb::CleanUp };
+    cx.plan(id, Effect::CleanUp { iteration });
+    let before = std::mem::replace(&mut work.phase, SessionPhase::Ending { outcome });
+    if !matches!(before, SessionPhase::Ending { .. }) {
+        work.ended_in = Some(Box::new(before));
+    }
 }
 
 /// Answers the hooks that wait: a Stop may stop, a tool may not run.
-fn release_hooks(work: &mut SessionWork, cx: &mut DecisionCx<'_>) {
+fn release_hooks(work: &mut SessionWork, cx: &mut DecisionCx<'_>, status: FinalStatus) {
     if let SessionPhase::Judging { hook: Some(hook), .. } = work.phase.clone() {
         hooks::answer(work, cx, &hook, "stop", None, HookAnswer::Pass);
     }
@@ -39,7 +45,10 @@ fn release_hooks(work: &mut SessionWork, cx: &mut DecisionCx<'_>) {
         std::mem::take(&mut cx.bookkeeping.asks).into_iter().partition(|ask| ask.node == node);
     cx.bookkeeping.asks = others;
     for ask in Vec::from_iter::<Vec<crate::run::Ask>>(ours) {
-        let reason = "this run is over".to_owned();
+        let reason = match status {
+            FinalStatus::Interrupted => "this run was interrupted".to_owned(),
+            _ => "this run is over".to_owned(),
+        };
         hooks::answer(work, cx, &ask.hook, ask.asked(), ask.tool_name(), HookAnswer::Deny { reason });
     }
 }

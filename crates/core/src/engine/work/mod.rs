@@ -4,6 +4,7 @@
 
 pub(super) mod ending;
 pub(super) mod hooks;
+pub(super) mod reopening;
 mod session;
 mod turn;
 
@@ -17,6 +18,7 @@ use crate::run::{News, SessionPhase, SessionWork};
 
 /// Starts the work with the preparation of everything that it needs.
 pub(super) fn begin(cx: &mut DecisionCx<'_>, work: &mut SessionWork, args: Option<String>) {
+    work.message = cx.bookkeeping.message.take();
     plan(work, cx, Verb::Prepare, Effect::Prepare { args });
 }
 
@@ -44,6 +46,11 @@ pub(super) fn new(node: SessionPrompt, step: &crate::id::NodeId, workspace: &str
         last_message: None,
         value: None,
         deadline: None,
+        is_resumable: false,
+        is_judged: false,
+        ended_in: None,
+        message: None,
+        unblocked: None,
     }
 }
 

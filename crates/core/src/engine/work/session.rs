@@ -50,6 +50,8 @@ pub(super) fn ended(work: &mut SessionWork, cx: &mut DecisionCx<'_>, effect: &Ef
     }
     work.value.clone_from(&end.value);
     let Some(turn) = work.turn.take_if(|turn| turn.effect == *effect) else { return };
+    // A session that started can be resumed. A process without any answer left no conversation.
+    work.is_resumable = turn.resumed || end.spoke || turn.stops > 0;
     cx.bookkeeping.asks.retain(|ask| ask.node != work.node.id);
     let node = &work.node.id;
     cx.bookkeeping
@@ -73,8 +75,7 @@ pub(super) fn ended(work: &mut SessionWork, cx: &mut DecisionCx<'_>, effect: &Ef
 }
 
 fn after_turn(work: &mut SessionWork, cx: &mut DecisionCx<'_>, turn: &Turn, end: &SessionEnd) {
-    // A session that started can be resumed. A process without any answer left no conversation.
-    let resume = turn.resumed || end.spoke || turn.stops > 0;
+    let resume = work.is_resumable;
     let was_heard = !turn.has_missed(&end.unanswered) && !has_stopped_unheard(work, turn);
     let is_done = end.verdict == SessionVerdict::Completed && was_heard;
     if turn::mode(work) == Some(LoopMode::Plugin) && !is_done {

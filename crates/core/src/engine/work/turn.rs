@@ -7,7 +7,9 @@ use crate::event::PrepareEnd;
 use crate::graph::{SessionPromptKind, schema};
 use crate::hook::HookAnswer;
 use crate::id::{HookId, SessionId, Verb, derive_session};
-use crate::looping::verdict::{CheckResult, Inspection, Verdict, ends_before_checks, judge};
+use crate::looping::verdict::{
+    CheckResult, Inspection, Verdict, claim, ends_before_checks, feedback as checks_feedback, judge,
+};
 use crate::looping::{LoopMode, prompt};
 use crate::run::{EndReason, FinalStatus, News, Outcome, SessionPhase, SessionWork, Turn};
 
@@ -36,7 +38,7 @@ pub(super) fn prepared(work: &mut SessionWork, cx: &mut DecisionCx<'_>, end: &Pr
 }
 
 /// Starts the next turn, in a new session or, if the mode requires it, in the current one.
-fn begin(work: &mut SessionWork, cx: &mut DecisionCx<'_>) {
+pub(super) fn begin(work: &mut SessionWork, cx: &mut DecisionCx<'_>) {
     // Kept until the turn ends, because a repeated turn gets the same feedback.
     let feedback = work.feedback.clone();
     // The session that gave an answer that does not fit is asked to correct it.
@@ -85,10 +87,17 @@ fn start_session(
         cx.count_turns(1);
     }
     mark(work, cx);
+    work.is_judged = false;
+    work.is_resumable = resume;
     work.session = Some(session.clone());
     let deadline = work.deadline;
     let holds_stop = mode(work) == Some(LoopMode::InSession) || mode(work) == Some(LoopMode::Plugin);
     let schema = work.schema.clone();
+    // Kept until the turn ends, because a repeated turn gets the same message.
+    let text = match &work.message {
+        Some(message) => format!("{text}\n\n{}", prompt::from_person(message)),
+        None => text,
+    };
     let session_plan = SessionPlan { session, resume, prompt: text, holds_stop, deadline, schema };
     let effect = plan(work, cx, Verb::Session, Effect::StartSession(session_plan));
     work.turn = Some(Turn {
@@ -125,8 +134,12 @@ pub(super) fn look(
 /// Runs the checks after the inspection, unless they cannot change the verdict any more.
 pub(super) fn inspected(work: &mut SessionWork, cx: &mut DecisionCx<'_>, seen: &Inspection) {
     let SessionPhase::Judging { sight, .. } = &mut work.phase else { return };
+    let mut seen = seen.clone();
+    if work.unblocked.is_some() {
+        seen.forget_block(work.unblocked.as_deref());
+    }
     *sight = Some(seen.clone());
-    if !work.checked || ends_before_checks(seen).is_some() {
+    if !work.checked || ends_before_checks(&seen).is_some() {
         return conclude(work, cx, &[]);
     }
     let workspace = work.workspace.clone();
@@ -164,7 +177,10 @@ fn conclude(work: &mut SessionWork, cx: &mut DecisionCx<'_>, results: &[CheckRes
         });
     }
     match verdict {
-        Verdict::End(outcome) => close(work, cx, hook, outcome),
+        Verdict::End(outcome) => {
+            work.feedback = checks_feedback(results, claim(&sight).is_some());
+            close(work, cx, hook, outcome)
+        }
         Verdict::Next { feedback } => go_on(work, cx, hook, feedback),
     }
 }
@@ -177,6 +193,9 @@ fn count_turn(work: &mut SessionWork, cx: &mut DecisionCx<'_>, sight: &Inspectio
     work.transient = 0;
     work.interrupted = 0;
     work.rate_limits = 0;
+    work.is_judged = true;
+    work.message = None;
+    work.unblocked = None;
     work.idle_turns = if sight.fingerprint == work.fingerprint { work.idle_turns + 1 } else { 0 };
     work.fingerprint.clone_from(&sight.fingerprint);
     work.turns
@@ -260,6 +279,7 @@ fn go_on(work: &mut SessionWork, cx: &mut DecisionCx<'_>, hook: Option<HookId>, 
                 return close(work, cx, Some(hook), outcome);
             }
             cx.count_turns(1);
+            work.is_judged = false;
             let reason = prompt::continuing(rules, feedback.as_deref());
             mark(work, cx);
             super::hooks::answer(work, cx, &hook, "stop", None, HookAnswer::Block { reason });

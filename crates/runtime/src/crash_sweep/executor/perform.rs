@@ -22,7 +22,7 @@ impl Executor<'_> {
             let is_new = self.owned(run).performed.insert(id.clone());
             assert!(is_new, "{id} is performed twice by one process: {}", self.at.said());
         }
-        if let Effect::StartRun { run: child, spec } = effect {
+        if let Effect::StartRun { run: child, spec, .. } = effect {
             return self.start_run(run, id, &child, *spec);
         }
         let pace = if id.verb == Verb::CleanUp { Pace::Quick } else { self.story.line(&id).pace };
@@ -196,7 +196,11 @@ impl Executor<'_> {
         let living = child.filter(|child| self.runs.get(child).is_some_and(|owned| !owned.state.is_done()));
         if let Some(child) = living {
             let child = self.owned(&child);
-            child.quick.push_back(Event::ParentEnded { inbox: None, why: "its node is over".to_owned() });
+            child.quick.push_back(Event::ParentEnded {
+                inbox: None,
+                why: "its node is over".to_owned(),
+                interrupted: false,
+            });
             child.put_away_by = Some(id.clone());
             return vec![];
         }

@@ -116,7 +116,7 @@ impl FollowedLog {
 
     /// Returns the time of the next record, if there is one.
     pub(super) fn next_at(&mut self, handle: &Handle) -> Result<Option<Moment>, RunError> {
-        if !self.is_at_end && !self.is_over && self.records.is_empty() {
+        if !self.is_at_end && self.records.is_empty() {
             match handle.some_records(&self.run, self.seq + 1) {
                 Ok(records) => self.records = records.into(),
                 // A child run may not exist yet.
@@ -124,6 +124,8 @@ impl FollowedLog {
                 Err(error) => return Err(error),
             }
             self.is_at_end = self.records.is_empty();
+            // Someone continued the run after it had ended.
+            self.is_over &= self.is_at_end;
         }
         Ok(self.records.front().map(|(_, record)| record.at))
     }

@@ -161,8 +161,8 @@ impl FeedReader {
     fn follow_up(&mut self, place: usize, change: &RunChange) {
         match change {
             RunChange::Record { record, .. } => self.find_children(place, record),
-            // No later record refers to it.
-            RunChange::Ended { .. } if self.scope == FeedScope::All => {
+            // No later record refers to it, and nobody can continue it.
+            RunChange::Ended { outcome } if self.scope == FeedScope::All && outcome.status.is_final() => {
                 self.logs.remove(place);
             }
             RunChange::Ended { .. }

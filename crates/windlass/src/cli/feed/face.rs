@@ -124,6 +124,13 @@ impl Face {
         }
     }
 
+    /// Shows these keys at the end of the progress line.
+    pub(crate) fn show_keys(&mut self, keys: &'static str) {
+        if let Face::Human(human) = self {
+            human.show_keys(keys);
+        }
+    }
+
     /// Opens the line for a person to type on.
     pub(crate) fn open_input(&mut self, out: &mut OutputWriter) {
         self.settle(out);

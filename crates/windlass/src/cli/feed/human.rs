@@ -26,7 +26,7 @@ use super::status_line::StatusLine;
 use super::words::{self, span};
 use super::wrap::{first, wrap};
 use super::{agent, header, steps};
-use crate::cli::sanitize::{plain, plain_line, plain_short, shorten};
+use crate::cli::sanitize::{columns, plain, plain_line, plain_short, shorten};
 use crate::cli::terminal::{Terminal, TextTone};
 use repeats::Repeats;
 use turns::NodeTurns;
@@ -62,8 +62,8 @@ pub(crate) struct Human {
     phase: &'static str,
     is_paused: bool,
     usage: Usage,
-    /// The usage of the sub-runs, by the effect that started each.
-    below: BTreeMap<EffectId, Usage>,
+    /// The usage of the sub-runs, by the node that started each.
+    below: BTreeMap<NodeId, Usage>,
     children: BTreeMap<RunId, Human>,
     /// The reasons of denied tool calls whose results have not arrived yet.
     denied: Vec<String>,
@@ -71,6 +71,8 @@ pub(crate) struct Human {
     asked: Vec<(NodeId, HookId)>,
     /// The terminal prompt shows the questions, so the feed does not.
     answers_here: bool,
+    /// The keys that control the run, for people.
+    keys: &'static str,
     repeats: Repeats,
     pub(super) bottom: StatusLine,
 }
@@ -99,6 +101,7 @@ impl Human {
             denied: Vec::new(),
             asked: Vec::new(),
             answers_here: false,
+            keys: "",
             repeats: Repeats::default(),
             bottom: StatusLine::default(),
         }
@@ -187,11 +190,11 @@ impl Human {
                 self.at_depth(&effect.node, 1, vec![format!("{sign} {round}: {}", plain_short(what, 200))])
             }
             Event::RunSpent { effect, spent } => {
-                self.below.insert(effect.clone(), spent.usage);
+                self.below.insert(effect.node.clone(), spent.usage);
                 Vec::new()
             }
             Event::RunEnded { effect, end } => {
-                self.below.insert(effect.clone(), end.spent.usage);
+                self.below.insert(effect.node.clone(), end.spent.usage);
                 Vec::new()
             }
             Event::EventReceived { name, .. } => self.lines(name, record),
@@ -199,7 +202,12 @@ impl Human {
             Event::CancelAsked { .. } => {
                 vec!["cancelling: stopping the agent and cleaning up".to_owned()]
             }
+            Event::InterruptAsked { .. } if self.is_child => Vec::new(),
+            Event::InterruptAsked { .. } => {
+                vec!["interrupting: stopping the agent; the run can continue later".to_owned()]
+            }
             Event::OwnerChanged
+            | Event::Continued { .. }
             | Event::RequestRefused { .. }
             | Event::Forked { .. }
             | Event::Allowed { .. }
@@ -252,6 +260,8 @@ impl Human {
             }
             News::TakenOver if self.is_child => Vec::new(),
             News::TakenOver => vec![format!("  resuming where it left off")],
+            News::Continued { .. } if self.is_child => Vec::new(),
+            News::Continued { by, with } => self.continued(by, with),
             News::Paused => self.paused(),
             News::Odd { what, .. } => self
                 .repeats
@@ -278,6 +288,14 @@ impl Human {
             // `watch.rs` prints the summary, because it knows the changed files.
             News::Finished { .. } => Vec::new(),
         }
+    }
+
+    fn continued(&mut self, by: &str, with: &[String]) -> Vec<String> {
+        self.phase = "working";
+        self.is_paused = false;
+        let mut lines = vec![format!("continued by {}", plain_line(by))];
+        lines.extend(with.iter().map(|part| format!("  with {}", plain_short(part, 200))));
+        lines
     }
 
     /// Returns the lines about the nodes of a workflow.
@@ -416,7 +434,7 @@ impl Human {
         if let Some(cost) = usage.cost_usd {
             facts.push(words::cost(Some(cost)));
         }
-        let text = shorten(&facts.join(self.screen.dot()), self.screen.width.saturating_sub(1));
+        let text = with_keys(&facts.join(self.screen.dot()), self.keys, self.screen);
         self.bottom.draw(self.screen.width, || self.screen.paint(TextTone::Faint, &text))
     }
 
@@ -442,6 +460,18 @@ impl Human {
     pub(crate) fn answer_here(&mut self) {
         self.answers_here = true;
     }
+
+    /// Shows these keys at the end of the progress line.
+    pub(crate) fn show_keys(&mut self, keys: &'static str) {
+        self.keys = keys;
+    }
+}
+
+/// Joins the progress and the keys. A narrow terminal shows the progress alone.
+fn with_keys(progress: &str, keys: &str, screen: Terminal) -> String {
+    let width = screen.width.saturating_sub(1);
+    let both = format!("{progress}{}{keys}", screen.dot());
+    if keys.is_empty() || columns(&both) > width { shorten(progress, width) } else { both }
 }
 
 /// Decides whether a tool's result quotes the reason. The result may be cut short.

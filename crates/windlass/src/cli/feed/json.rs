@@ -148,7 +148,7 @@ fn started(spec: &Spec) -> Value {
 
 /// Returns the line about a sub-run that starts.
 fn child(planned: &Planned) -> Option<(&'static str, Value)> {
-    let Effect::StartRun { run, spec } = &planned.effect else { return None };
+    let Effect::StartRun { run, spec, .. } = &planned.effect else { return None };
     Some(("run.child", json!({"child": run, "node": planned.id.node, "workflow": spec.workflow})))
 }
 
@@ -175,6 +175,7 @@ fn news_line(news: &News) -> (&'static str, Value) {
         News::Waiting(waiting) => ("run.waiting", waits(waiting)),
         News::WaitOver => ("run.resumed", json!({"after": "wait"})),
         News::TakenOver => ("run.resumed", json!({"after": "crash"})),
+        News::Continued { by, with } => ("run.resumed", json!({"after": "end", "by": by, "with": with})),
         News::GoesOn => ("run.resumed", json!({"after": "pause"})),
         News::Paused => ("run.paused", json!({})),
         News::Odd { node, what } => ("warning", json!({"node": node, "text": what})),

@@ -44,7 +44,9 @@ pub(crate) enum Changes<'a> {
 pub(crate) fn summary(screen: Terminal, ending: &RunEnding<'_>) -> Vec<String> {
     let tone = match ending.outcome.status {
         FinalStatus::Completed => TextTone::Good,
-        FinalStatus::Blocked | FinalStatus::Exhausted | FinalStatus::Cancelled => TextTone::Careful,
+        FinalStatus::Blocked | FinalStatus::Exhausted | FinalStatus::Interrupted | FinalStatus::Cancelled => {
+            TextTone::Careful
+        }
         FinalStatus::Failed => TextTone::Bad,
     };
     let turns = match ending.turns {

@@ -138,6 +138,9 @@ fn why(state: &RunState, told: &ExplainedNode<'_>) -> String {
         ExplainedCause::Reached(NodeCause::After { node, status }) => {
             format!("ran because `{node}` {}", plain_line(NodeCause::describe_end(status)))
         }
+        ExplainedCause::Reached(NodeCause::Continued) => {
+            "ran again because someone continued the run".to_owned()
+        }
         ExplainedCause::Reached(NodeCause::Retried { what, attempt }) => {
             format!("ran again (try {attempt}) because of: {}", plain_short(what, TEXT))
         }

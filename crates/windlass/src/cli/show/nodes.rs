@@ -107,9 +107,9 @@ pub(super) fn painted(screen: Terminal, far: NodeProgress, text: &str) -> String
         NodeProgress::Waiting | NodeProgress::Held => TextTone::Careful,
         NodeProgress::Over(FinalStatus::Completed) => TextTone::Good,
         NodeProgress::Over(FinalStatus::Failed) => TextTone::Bad,
-        NodeProgress::Over(FinalStatus::Blocked | FinalStatus::Exhausted | FinalStatus::Cancelled) => {
-            TextTone::Careful
-        }
+        NodeProgress::Over(
+            FinalStatus::Blocked | FinalStatus::Exhausted | FinalStatus::Interrupted | FinalStatus::Cancelled,
+        ) => TextTone::Careful,
     };
     screen.paint(tone, text)
 }

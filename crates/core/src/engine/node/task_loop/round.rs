@@ -43,6 +43,7 @@ impl TaskRounds {
             wrong: Default::default(),
             target: None,
             open: Vec::new(),
+            max: None,
             passed: 0,
             told: Default::default(),
             fixed: Default::default(),
@@ -69,7 +70,13 @@ impl TaskRounds {
             phase: RoundPhase::Leasing,
             lane: Lane::default(),
             wrong: None,
+            stopped: false,
         }
+    }
+
+    /// Decides whether no one works on a task or claims one.
+    pub(super) fn are_still(&self) -> bool {
+        !self.asking && self.open.iter().all(|round| round.stopped)
     }
 }
 
@@ -169,8 +176,8 @@ impl<'a> RoundContext<'a> {
                 None => return,
             }
         }
-        if round.lane.cut.is_some() {
-            return self.release(cx, all, round);
+        if let Some(cut) = round.lane.cut.clone() {
+            return self.stop(cx, all, round, &cut);
         }
         if outcome.status != FinalStatus::Completed {
             return self.failed(cx, all, round, outcome);
@@ -254,6 +261,39 @@ impl<'a> RoundContext<'a> {
         cx.plan_once(&round.name(self.instance), Verb::Settle, effect);
     }
 
+    /// Leaves a task on which no one works any more: for later if the run was interrupted, and
+    /// otherwise to its file.
+    pub(super) fn stop(
+        &self,
+        cx: &mut DecisionCx<'_>,
+        all: &RoundsShared<'_>,
+        round: &mut Round,
+        outcome: &Outcome,
+    ) {
+        match outcome.status {
+            FinalStatus::Interrupted => round.stopped = true,
+            _ => self.release(cx, all, round),
+        }
+    }
+
+    /// Continues the work on a task that an interruption stopped.
+    pub(super) fn reopen(&self, cx: &mut DecisionCx<'_>, all: &mut RoundsShared<'_>, round: &mut Round) {
+        round.stopped = false;
+        let body = match round.phase {
+            RoundPhase::Before => &self.node.before_each,
+            RoundPhase::Working => &self.node.body,
+            RoundPhase::Leasing if round.workspace.is_some() => return self.start(cx, all, round),
+            RoundPhase::Leasing => return self.begin(cx, all, round),
+            RoundPhase::Checking | RoundPhase::Landing | RoundPhase::Settling => {
+                return self.gate(cx, all, round);
+            }
+        };
+        let frame = Frame { task: Some(&round.task), ..self.frame(all, round) };
+        if let Some(outcome) = lane::reopen(cx, body, &mut round.lane, &frame) {
+            self.nodes_over(cx, all, round, outcome);
+        }
+    }
+
     /// Plans to return the task to its file.
     pub(super) fn release(&self, cx: &mut DecisionCx<'_>, all: &RoundsShared<'_>, round: &mut Round) {
         round.phase = RoundPhase::Settling;
@@ -283,7 +323,10 @@ impl<'a> RoundContext<'a> {
                 self.settle(cx, all, round);
             }
             Event::Landed { end, .. } => self.landed(cx, all, round, end),
-            Event::CleanedUp { .. } => self.release(cx, all, round),
+            Event::CleanedUp { .. } => match all.over.clone() {
+                Some(outcome) => self.stop(cx, all, round, &outcome),
+                None => self.release(cx, all, round),
+            },
             _ => return false,
         }
         true
@@ -298,9 +341,16 @@ impl<'a> RoundContext<'a> {
     ) {
         let is_ending = all.over.is_some() && self.is_cut;
         match end {
-            WorktreeEnd::Made { branch, .. } if is_ending => {
+            WorktreeEnd::Made { branch, workspace, target } if is_ending => {
                 round.branch = Some(branch.clone());
-                self.release(cx, all, round);
+                match all.over.clone() {
+                    Some(outcome) if outcome.status == FinalStatus::Interrupted => {
+                        *all.target = all.target.take().or_else(|| target.clone());
+                        round.workspace = Some(workspace.clone());
+                        self.stop(cx, all, round, &outcome);
+                    }
+                    _ => self.release(cx, all, round),
+                }
             }
             WorktreeEnd::Failed { .. } if is_ending => self.release(cx, all, round),
             WorktreeEnd::Made { workspace, branch, target } => {

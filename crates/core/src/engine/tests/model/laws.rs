@@ -55,7 +55,11 @@ pub(super) struct Laws {
     well: BTreeSet<NodeId>,
     /// The spending of its own turns. `children` has the spending of each run that it started.
     own: Spent,
-    children: BTreeMap<EffectId, Spent>,
+    children: BTreeMap<NodeId, Spent>,
+    /// The turns that a run had taken when it was started or continued.
+    child_began: BTreeMap<EffectId, u32>,
+    /// The number of times that the run was continued.
+    continued: u32,
     children_in_all: Spent,
     facts: Vec<Event>,
 }
@@ -87,6 +91,8 @@ impl Laws {
             well: BTreeSet::new(),
             own: Spent::default(),
             children: BTreeMap::new(),
+            child_began: BTreeMap::new(),
+            continued: 0,
             children_in_all: Spent::default(),
             facts: Vec::new(),
         }
@@ -106,7 +112,7 @@ impl Laws {
     }
 
     pub(super) fn child_spent(&self, effect: &EffectId) -> Spent {
-        self.children.get(effect).copied().unwrap_or_default()
+        self.children.get(&effect.node).copied().unwrap_or_default()
     }
 
     /// A turn in which a hook found no owner is never taken for a finished one.
@@ -219,6 +225,15 @@ impl Laws {
     /// Checks everything.
     pub(super) fn hold(&mut self, before: Option<&Before>, event: &Event, state: &RunState, step: &Decision) {
         self.facts.push(event.clone());
+        if let Event::Continued { .. } = event {
+            // A node continues under its name, and its limits are higher.
+            self.started.clear();
+            self.spec = state.spec.clone();
+            self.continued += 1;
+        }
+        for planned in step.effects.iter().filter(|planned| planned.id.verb == Verb::Run) {
+            self.child_began.insert(planned.id.clone(), self.child_spent(&planned.id).turns);
+        }
         self.count_spending(before, event);
         self.ids_are_planned_once(event, state, step);
         self.nothing_begins_that_may_not(before, event, step);
@@ -257,7 +272,7 @@ impl Laws {
     }
 
     fn child(&mut self, effect: &EffectId, spent: &Spent) {
-        let earlier = self.children.insert(effect.clone(), *spent).unwrap_or_default();
+        let earlier = self.children.insert(effect.node.clone(), *spent).unwrap_or_default();
         let mut all = self.own;
         all.add(&self.children_in_all);
         let fresh = spent.since(&earlier);
@@ -312,8 +327,13 @@ impl Laws {
             UpperBound::AtMost(most) => u64::from(begun) <= most,
             UpperBound::Without { .. } => true,
         };
-        assert!(is_foreseen || self.has_plugin, "turn {begun} begins, {}; {}", self.worst, self.told());
-        let is_kept = self.has_plugin || most.is_none_or(|most| turns <= most);
+        assert!(
+            is_foreseen || self.has_plugin || self.continued > 0,
+            "turn {begun} begins, {}; {}",
+            self.worst,
+            self.told()
+        );
+        let is_kept = self.has_plugin || self.continued > 0 || most.is_none_or(|most| turns <= most);
         assert!(is_kept, "turn {turns} of {node} begins, in all tries, of {most:?}; {}", self.told());
     }
 
@@ -336,10 +356,11 @@ impl Laws {
             .map(|planned| &planned.id)
             .collect();
         let is_paused = before.paused && !matches!(event, Event::UnpauseAsked { .. });
-        let may = !is_paused && !before.is_ending && !before.is_done;
+        let is_again = matches!(event, Event::Continued { .. });
+        let may = is_again || (!is_paused && !before.is_ending && !before.is_done);
         assert!(may || begins.is_empty(), "{begins:?} may not begin; {}", self.told());
         // A new owner tells again what was waited for before.
-        if is_paused && *event != Event::OwnerChanged {
+        if is_paused && !is_again && *event != Event::OwnerChanged {
             let began = step.news.iter().find(|news| is_beginning(news));
             assert_eq!(began, None, "it begins while the run is paused; {}", self.told());
         }
@@ -351,7 +372,8 @@ impl Laws {
     fn first_turns(&self, state: &RunState) -> u32 {
         let is_counted = |planned: &&Planned| {
             let Effect::StartRun { spec, .. } = &planned.effect else { return false };
-            !spec.sessions.is_empty() && self.child_spent(&planned.id).turns == 0
+            let began = self.child_began.get(&planned.id).copied().unwrap_or_default();
+            !spec.sessions.is_empty() && self.child_spent(&planned.id).turns == began
         };
         u32::try_from(state.bookkeeping.open.iter().filter(is_counted).count()).unwrap_or(u32::MAX)
     }
@@ -431,6 +453,7 @@ impl Laws {
             ) => *max,
             other => panic!("{node} has rounds and is {other:?}"),
         };
+        let most = if most == 0 { 0 } else { most + 2 * self.continued };
         assert!(most == 0 || round <= most, "round {round} of {node} begins, of {most}; {}", self.told());
     }
 
@@ -480,14 +503,16 @@ impl Laws {
             panic!("{} is no node", active.step)
         };
         let holds_runs = |step: &Drawn| matches!(step.kind, NodeKind::Workflow(_));
-        if let (Some(most), false) = (step.budget.turns, self.has_plugin || any_in(step, &holds_runs)) {
+        let is_loose = self.has_plugin || self.continued > 0 || any_in(step, &holds_runs);
+        if let (Some(most), false) = (step.budget.turns, is_loose) {
             let turns = active.spent.turns;
             assert!(turns <= most, "{} spent {turns} of {most} turns; {}", active.instance, self.told());
         }
         match (&step.kind, &active.activity) {
-            (NodeKind::Parallel(ParallelNode { limit, .. }), Activity::Parallel(ParallelState { slots }))
-                if *limit > 0 =>
-            {
+            (
+                NodeKind::Parallel(ParallelNode { limit, .. }),
+                Activity::Parallel(ParallelState { slots, .. }),
+            ) if *limit > 0 => {
                 let open = slots.iter().filter(|slot| matches!(slot, BranchState::Open(_))).count();
                 assert!(open <= *limit as usize, "{open} branches at once, of {limit}; {}", self.told());
             }

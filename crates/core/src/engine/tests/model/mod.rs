@@ -42,9 +42,32 @@ proptest! {
         // Who lets a run go on after that begins nothing.
         through(case, &[Event::CancelAsked { inbox: None }, Event::UnpauseAsked { inbox: None }]);
     }
+
+    #[test]
+    fn a_run_that_was_interrupted_keeps_the_laws_and_can_continue(case in any_case()) {
+        let mut world = through(case, &[Event::InterruptAsked { inbox: None }]);
+        for _ in 0..3 {
+            if !world.goes_on() {
+                return Ok(());
+            }
+            to_the_end(&mut world);
+        }
+    }
+
+    #[test]
+    fn a_run_that_ended_keeps_the_laws_and_can_continue(case in any_case()) {
+        let mut world = through(case, &[]);
+        if world.goes_on() {
+            world.tell(Event::InterruptAsked { inbox: None });
+            to_the_end(&mut world);
+        }
+        if world.goes_on() {
+            to_the_end(&mut world);
+        }
+    }
 }
 
-fn through(case: Case, then: &[Event]) {
+fn through(case: Case, then: &[Event]) -> World {
     let mut world = World::begin(case);
     while !world.state.is_done() && world.has_dice() {
         world.anything();
@@ -52,6 +75,11 @@ fn through(case: Case, then: &[Event]) {
     for event in then {
         world.tell(event.clone());
     }
+    to_the_end(&mut world);
+    world
+}
+
+fn to_the_end(world: &mut World) {
     for _ in 0..PLAIN_STEPS {
         if world.state.is_done() {
             return world.after_the_end();

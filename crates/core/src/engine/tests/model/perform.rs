@@ -54,7 +54,7 @@ impl World {
                 };
                 Event::ShellEnded { effect, end }
             }
-            Effect::StartRun { run, spec } => return self.child(effect, run, spec),
+            Effect::StartRun { run, spec, .. } => return self.child(effect, run, spec),
             Effect::ClaimTask { busy, attempts, .. } => {
                 let claim = self.claim(busy, attempts);
                 Event::TaskClaimed { effect, claim, odd: self.odd() }

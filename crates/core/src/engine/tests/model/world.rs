@@ -5,12 +5,14 @@ use super::super::NOW;
 use super::draw::Case;
 use super::laws::Laws;
 use crate::effect::Planned;
-use crate::engine::{Decision, apply, replay, start};
+use crate::engine::{Decision, apply, replay, start, would_end};
 pub(super) use crate::event::Event;
 use crate::event::Record;
 use crate::hook::HookCall;
 use crate::id::{EffectId, InboxId, NodeId, RunId, Verb};
-use crate::run::{Activity, ListenState, RunState, SessionPhase};
+use crate::run::{
+    Activity, BudgetRaise, Continuation, FinalStatus, ListenState, Raise, RunState, SessionPhase,
+};
 use crate::tasks::{TaskId, TaskStatus};
 use crate::time::Moment;
 
@@ -113,6 +115,7 @@ impl World {
             23 if self.state.bookkeeping.paused => drop(self.tell(Event::UnpauseAsked { inbox: None })),
             23 => drop(self.tell(Event::PauseAsked { inbox: None })),
             _ => match self.seldom(8) {
+                5 => drop(self.tell(Event::InterruptAsked { inbox: None })),
                 6 => drop(self.tell(Event::CancelAsked { inbox: None })),
                 7 => drop(self.tell(Event::RunTimedOut)),
                 _ => self.some_effect(),
@@ -201,6 +204,31 @@ impl World {
         self.tell(Event::OwnerChanged);
     }
 
+    /// Continues the run with more of everything. Returns whether it could.
+    pub(super) fn goes_on(&mut self) -> bool {
+        let more = Continuation {
+            iterations: Some(Raise::Add(2)),
+            budget: BudgetRaise {
+                turns: Some(Raise::Add(4)),
+                tokens: Some(Raise::Add(400)),
+                cost_usd: Some(Raise::Add(3.0)),
+                time_ms: Some(Raise::Add(3_600_000)),
+            },
+            message: Some("go on".into()),
+            ..Continuation::default()
+        };
+        let would_end = would_end(&self.state, self.at.plus_ms(10), &more);
+        let is_final = self.state.outcome().is_none_or(|outcome| outcome.status.is_final());
+        let inbox = InboxId::new(format!("again{}", self.records.len()));
+        self.tell(Event::Continued { inbox, by: "me".into(), more: Box::new(more) });
+        if is_final {
+            assert!(self.state.is_done(), "it was final");
+            return false;
+        }
+        assert_eq!(would_end.as_ref(), self.state.outcome(), "it was foreseen; {}", self.told_so_far());
+        true
+    }
+
     /// The run is over: the log says so too, and nothing changes it.
     pub(super) fn after_the_end(&mut self) {
         self.laws.at_the_end(&self.state);
@@ -215,14 +243,20 @@ impl World {
         let before = self.state.clone();
         let mut late: Vec<Event> =
             self.records.iter().rev().take(12).map(|record| record.event.clone()).collect();
+        let is_interrupted = |state: &RunState| {
+            state.outcome().is_some_and(|outcome| outcome.status == FinalStatus::Interrupted)
+        };
+        late.retain(|event| !matches!(event, Event::Continued { .. }));
         late.extend([
             Event::CancelAsked { inbox: None },
+            Event::InterruptAsked { inbox: None },
             Event::PauseAsked { inbox: None },
             Event::UnpauseAsked { inbox: None },
             Event::RunTimedOut,
             Event::OwnerChanged,
             Event::EventReceived { inbox: InboxId::new("i"), name: "e".into(), text: String::new() },
         ]);
+        late.retain(|event| !is_interrupted(&before) || !matches!(event, Event::CancelAsked { .. }));
         for event in late {
             apply(&mut self.state, self.at, &event);
             assert_eq!(self.state, before, "a run that is over does not change by {event:?}");

@@ -55,7 +55,7 @@ impl Human {
 
     /// Takes note of a run that this run starts.
     pub(super) fn know_child(&mut self, planned: &Planned) -> Vec<String> {
-        let Effect::StartRun { run, spec } = &planned.effect else { return Vec::new() };
+        let Effect::StartRun { run, spec, .. } = &planned.effect else { return Vec::new() };
         let node = &planned.id.node;
         let stands = LinePrefix::within(self.nodes.depth(node) + 1, &self.nodes.name(node));
         self.in_child(run, |child| {

@@ -281,7 +281,11 @@ fn a_run_within_a_run_is_told_below_the_node_that_started_it() {
     let call = NodeKind::Workflow(WorkflowNode { name: "release".to_owned(), inputs: BTreeMap::new() });
     let mut human = of(vec![step("call", call), prompt("b")]);
     let child = RunId::new("c1");
-    let effect = Effect::StartRun { run: child.clone(), spec: Box::new(spec("release", vec![prompt("go")])) };
+    let effect = Effect::StartRun {
+        run: child.clone(),
+        spec: Box::new(spec("release", vec![prompt("go")])),
+        more: None,
+    };
     let id = EffectId { verb: Verb::Run, ..turn("call") };
     let effects = vec![Planned { id, effect }];
     let news = vec![begins("call", "workflow")];
@@ -371,7 +375,7 @@ fn what_a_run_within_runs_asks_is_labelled_with_the_way_to_it() {
     let start = |node: &str, run: &RunId| {
         let id = EffectId { verb: Verb::Run, ..turn(node) };
         let spec = Box::new(spec("inner", vec![prompt("a2")]));
-        Planned { id, effect: Effect::StartRun { run: run.clone(), spec } }
+        Planned { id, effect: Effect::StartRun { run: run.clone(), spec, more: None } }
     };
     human.know_child(&start("a", &one));
     human.in_child(&one, |child| child.know_child(&start("a2", &two)));

@@ -1,0 +1,170 @@
+//! `windlass attach`: returns to the feed and the questions of a run that another process runs.
+
+use std::time::{Duration, Instant};
+
+use windlass_core::id::RunId;
+use windlass_runtime::handle::Handle;
+use windlass_runtime::view::{NewestRun, RunStatus, RunView};
+
+use super::drive::{DisplayReader, KEYS, REDRAW, RunSignals, SignalRequest, Viewer, remark};
+use super::feed::words;
+use super::invocation::{Invocation, block_on, wait_for};
+use super::next_command;
+use super::output::OutputWriter;
+use super::report::{Report, note};
+use super::terminal_prompt::FeedKey;
+use super::watch::{WatchFlags, ending_lines, exit_of};
+use crate::exit::Exit;
+
+/// The interval at which Windlass checks that the process of the run is alive.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+const EXAMPLES: &str = "\
+Examples:
+  windlass attach              the newest run of this folder that is in progress
+  windlass attach k3f9         this run
+
+Keys: `d` leaves the run in the background again, Ctrl-C interrupts it.";
+
+/// Return to the feed and the questions of a run in the background
+///
+/// Shows what happens from now on; `windlass logs RUN` shows everything before.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The run's id, or a unique prefix of it [default: the newest run of this folder that is in progress]
+    #[arg(value_name = "RUN")]
+    run: Option<String>,
+
+    #[command(flatten)]
+    watch: WatchFlags,
+}
+
+/// Runs `windlass attach`.
+pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
+    let invocation = Invocation::look()?;
+    args.watch.check()?;
+    let handle = invocation.open_to_ask()?;
+    let run = match &args.run {
+        Some(prefix) => handle.find(prefix)?,
+        None => newest(&invocation, &handle)?,
+    };
+    let view = handle.view(&run)?;
+    match view.status {
+        RunStatus::Running | RunStatus::Waiting | RunStatus::Paused => {}
+        RunStatus::Crashed => {
+            return Err(Report::usage(format!("no process runs {run}"))
+                .hint(format!("`windlass resume {run}` continues it")));
+        }
+        RunStatus::Ended(_) | RunStatus::Unknown => return Err(is_over(&view)),
+    }
+    block_on(follow(args, &invocation, &handle, view))
+}
+
+fn is_over(view: &RunView) -> Report {
+    let run = &view.run;
+    let next = view.state.outcome().and_then(|outcome| next_command::command(run, outcome));
+    let report = Report::usage(format!("run {run} is over: {}", view.status.word()));
+    report.hint(next.unwrap_or_else(|| format!("`windlass show {run}` shows how it ended")))
+}
+
+/// Finds the newest run of this folder, or of a folder above it, that a process runs.
+fn newest(invocation: &Invocation, handle: &Handle) -> Result<RunId, Report> {
+    let cwd = invocation.cwd.canonicalize().unwrap_or_else(|_| invocation.cwd.clone());
+    match wait_for(handle.newest_owned(&cwd))? {
+        Some(run) => Ok(run),
+        None => {
+            let report = Report::usage("no run of this folder is in progress");
+            match wait_for(handle.newest_run(&cwd))? {
+                NewestRun::Resumable(run) => {
+                    Err(report.hint(format!("`windlass resume {run}` continues the newest one")))
+                }
+                _ => Err(report.hint("`windlass ps` lists all runs")),
+            }
+        }
+    }
+}
+
+/// The reason why following ended.
+enum AttachEnd {
+    Over,
+    /// A person left.
+    Left,
+    /// The process of the run is gone.
+    Lost,
+}
+
+async fn follow(
+    args: &Args,
+    invocation: &Invocation,
+    handle: &Handle,
+    view: RunView,
+) -> Result<Exit, Report> {
+    let run = view.run.clone();
+    let mut face = args.watch.face(invocation, &run);
+    let mut out = OutputWriter::stdout();
+    let family = handle.family(&view);
+    let mut feed = args.watch.feed(&face, handle, &family)?;
+    let inline = args.watch.inline(&mut face, invocation, handle, family.clone());
+    if inline.is_some() {
+        face.show_keys(KEYS);
+    }
+    face.record(&mut out, &[], &handle.opening(&family)?);
+    face.see(family.root());
+    family.below().for_each(|state| face.see_below(state));
+    let mut signals = RunSignals::listen()?;
+    let mut redraw = tokio::time::interval(REDRAW);
+    let mut reader = DisplayReader::of(&out);
+    let (mut asked, mut looked) = (0_u32, Instant::now());
+    let mut viewer = Viewer { face: &mut face, out: &mut out, inline };
+    viewer.ask();
+    let end = loop {
+        tokio::select! {
+            update = reader.next(&mut feed, true) => match update {
+                Some(Ok(update)) => viewer.show(update),
+                // The store may be busy for a moment.
+                Some(Err(_)) => {}
+                None => break AttachEnd::Over,
+            },
+            keys = viewer.keys() => if viewer.take(&keys).await == Some(FeedKey::Leave) {
+                break AttachEnd::Left;
+            },
+            wish = signals.next() => match wish {
+                SignalRequest::Leave => break AttachEnd::Left,
+                SignalRequest::Stop => {
+                    asked += 1;
+                    handle.interrupt(&run).await?;
+                    viewer.face.remark(viewer.out, remark(asked));
+                }
+            },
+            _ = redraw.tick() => {
+                viewer.tick();
+                if looked.elapsed() >= LOOK_EVERY {
+                    looked = Instant::now();
+                    if handle.view(&run)?.status.is_crashed() {
+                        break AttachEnd::Lost;
+                    }
+                }
+            }
+        }
+    };
+    viewer.face.settle(viewer.out);
+    drop(viewer);
+    match end {
+        AttachEnd::Over => {
+            let state = handle.view(&run)?.state;
+            if !args.watch.json {
+                let mut lines = ending_lines(invocation, handle, &state, words::now().since(state.started));
+                lines.extend(next_command::lines(&state));
+                face.write(&mut out, &lines);
+            }
+            out.end(exit_of(&state))
+        }
+        AttachEnd::Left => {
+            note(&format!("run {run} continues in the background: `windlass attach {run}` returns to it"));
+            out.end(Exit::Completed)
+        }
+        AttachEnd::Lost => Err(Report::new(Exit::Agent, format!("the process that ran {run} is gone"))
+            .hint(format!("no step is lost: `windlass resume {run}` continues it"))),
+    }
+}
