@@ -7,6 +7,7 @@ mod bad_input;
 mod bad_state;
 mod broken;
 mod command_rules;
+mod continue_sweep;
 mod continuing;
 mod crash_sweep;
 mod docs_workflows;

@@ -292,6 +292,15 @@ impl Going {
         self.lines()[0]["run"].as_str().unwrap().to_owned()
     }
 
+    /// Waits until this holds or the process has ended. Returns whether it holds and the process lives.
+    #[track_caller]
+    pub(crate) fn wait_for_end_or(&mut self, holds: impl Fn() -> bool) -> bool {
+        eventually(LIMIT, || match self.child.try_wait().unwrap() {
+            Some(_) => Some(false),
+            None => holds().then_some(true),
+        })
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_raw(self.pid()).unwrap(), signal).unwrap();
     }
