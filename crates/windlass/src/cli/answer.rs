@@ -3,9 +3,11 @@
 use windlass_core::event::PersonReply;
 use windlass_core::id::{HookId, RunId};
 use windlass_core::run::Ask;
+use windlass_runtime::error::RunError;
 use windlass_runtime::handle::Handle;
 
 use super::asks::narrowed;
+use super::default_run;
 use super::feed::{choice, choices, envelope, gist, naming, none_of, words};
 use super::invocation::{Invocation, print, wait_for};
 use super::report::{Report, note};
@@ -14,24 +16,31 @@ use crate::exit::Exit;
 
 const EXAMPLES: &str = "\
 Examples:
+  windlass answer \"port 8080\"                   the run of this folder that waits for you
   windlass answer k3f9 \"port 8080\"
   windlass answer k3f9 Postgres --question \"Which database?\"
   windlass show k3f9                            see the open questions and their choices";
+
+/// The shortest text that may be taken for the id of a run. An answer is often a short word or a number.
+const RUN_LIKE: usize = 4;
 
 /// Answer a question that a run asks
 ///
 /// The question comes from an agent or from an `ask` node. `windlass show RUN` prints the command for each
 /// open question.
+///
+/// A single argument is the answer for the run of this folder that waits for you. Of two arguments, the first
+/// names the run.
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, override_usage = "windlass answer [OPTIONS] [RUN] <TEXT>")]
 pub(crate) struct Args {
-    /// The run's id, or a unique prefix of it
-    #[arg(value_name = "RUN")]
-    run: String,
+    /// Holds the answer if it is the only argument.
+    #[arg(value_name = "RUN", help = default_run::WAITING, allow_hyphen_values = true)]
+    run: Option<String>,
 
     /// Your answer: one of the choices, or your own words
     #[arg(value_name = "TEXT", allow_hyphen_values = true)]
-    text: String,
+    text: Option<String>,
 
     /// Answer only the question with this text [default: all questions that were asked together]
     #[arg(long, value_name = "TEXT")]
@@ -46,12 +55,26 @@ pub(crate) struct Args {
     json: bool,
 }
 
+impl Args {
+    /// Returns the words that may be the answer.
+    pub(crate) fn text(&self) -> Option<&str> {
+        self.text.as_deref().or(self.run.as_deref())
+    }
+}
+
 /// Hands the answer to the run.
 pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
+    let (run, text) = match (args.run, args.text) {
+        (Some(run), Some(text)) => (Some(run), text),
+        (Some(text), None) => (None, text),
+        (None, _) => return Err(no_text("RUN")),
+    };
     let question = args.question.unwrap_or_default();
     let is_asked =
         |ask: &Ask| question.is_empty() || ask.questions.iter().any(|asked| asked.text == question);
-    let open = open(&args.run, args.to)?.narrowed(|ask| ask.tool.is_none());
+    tell_apart(run.as_deref(), &text)?;
+    let open = open(run.as_deref(), args.to, |ask| ask.tool.is_none())?;
+    let open = open.narrowed(|ask| ask.tool.is_none());
     if open.asks.iter().all(|(_, ask)| ask.tool.is_none() && !is_asked(ask)) {
         return Err(not_asked(&open.asks));
     }
@@ -60,12 +83,31 @@ pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
         let report = Report::usage(format!("run {run} waits for a permission, not for an answer"));
         return Err(report.hint(format!("windlass approve {run}")));
     }
-    if args.text.trim().is_empty() {
+    if text.trim().is_empty() {
         return Err(Report::usage("the answer is empty"));
     }
-    let reply = PersonReply::Answers { answers: vec![(question, chosen(&run, &ask, args.text)?)] };
+    let reply = PersonReply::Answers { answers: vec![(question, chosen(&run, &ask, text)?)] };
     wait_for(handle.answer(&run, Some(ask.hook.clone()), reply))?;
     tell(&handle, &run, &ask, args.json)
+}
+
+/// Tells runs from answers. Refuses a single argument that names a run, because the answer is missing, and two
+/// arguments of which the first names no run.
+fn tell_apart(run: Option<&str>, text: &str) -> Result<(), Report> {
+    if run.is_none() && (text.len() < RUN_LIKE || text.contains(char::is_whitespace)) {
+        return Ok(());
+    }
+    let found = Invocation::look()?.open_to_ask()?.find(run.unwrap_or(text));
+    match (run, found) {
+        (None, Ok(run)) => Err(no_text(run.as_str())),
+        (Some(_), Err(error @ RunError::NoSuchRun(_))) => Err(Report::from(error)
+            .hint("`windlass ps` lists the runs; put an answer of several words in quotes")),
+        _ => Ok(()),
+    }
+}
+
+fn no_text(run: &str) -> Report {
+    Report::usage("the answer is missing").hint(format!("windlass answer {run} \"TEXT\""))
 }
 
 fn not_asked(asks: &[(RunId, Ask)]) -> Report {
@@ -103,10 +145,23 @@ pub(super) struct OpenRequest {
     pub(super) ask: Ask,
 }
 
-/// Returns the open requests of a run, or only the one with the hook id `to`.
-pub(super) fn open(prefix: &str, to: Option<String>) -> Result<OpenRequests, Report> {
-    let handle = Invocation::look()?.open_to_ask()?;
-    let view = handle.view(&handle.find(prefix)?)?;
+/// Returns the open requests of a run, or only the one with the hook id `to`. Without a name it takes the run
+/// that waits with such a request.
+pub(super) fn open(
+    named: Option<&str>,
+    to: Option<String>,
+    is_meant: impl Fn(&Ask) -> bool,
+) -> Result<OpenRequests, Report> {
+    let invocation = Invocation::look()?;
+    let handle = invocation.open_to_ask()?;
+    let run = match named {
+        Some(prefix) => handle.find(prefix)?,
+        None => default_run::waiting(&invocation, &handle, is_meant)?,
+    };
+    let view = handle.view(&run)?;
+    if view.state.is_done() {
+        return Err(RunError::Over(run).into());
+    }
     let hook = to.map(HookId::new);
     let mut asks = handle.family(&view).asks();
     asks.retain(|(_, ask)| hook.as_ref().is_none_or(|hook| ask.hook == *hook));

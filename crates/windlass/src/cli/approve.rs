@@ -6,6 +6,7 @@ use windlass_core::id::RunId;
 use windlass_core::run::Ask;
 
 use super::answer::{OpenRequest, open, tell};
+use super::default_run;
 use super::feed::{choice, choices, is_of_workflow};
 use super::invocation::wait_for;
 use super::report::Report;
@@ -14,6 +15,7 @@ use crate::exit::Exit;
 
 const EXAMPLES: &str = "\
 Examples:
+  windlass approve                 the run of this folder that waits for you
   windlass approve k3f9
   windlass approve k3f9 --deny \"not on this machine\"";
 
@@ -24,9 +26,8 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The run's id, or a unique prefix of it
-    #[arg(value_name = "RUN")]
-    run: String,
+    #[arg(value_name = "RUN", help = default_run::WAITING)]
+    run: Option<String>,
 
     /// Refuse the tool, and tell the agent why [default: allow it]
     #[arg(long, value_name = "REASON")]
@@ -44,7 +45,8 @@ pub(crate) struct Args {
 /// Hands the decision to the run.
 pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
     let is_meant = |ask: &Ask| ask.tool.is_some() || is_of_workflow(ask);
-    let OpenRequest { handle, run, ask } = open(&args.run, args.to)?.narrowed(is_meant).only()?;
+    let OpenRequest { handle, run, ask } =
+        open(args.run.as_deref(), args.to, is_meant)?.narrowed(is_meant).only()?;
     may_be_said(&run, &ask, args.deny.as_deref())?;
     let reply = match args.deny {
         Some(reason) => PersonReply::Reject { reason },

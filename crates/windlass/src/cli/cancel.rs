@@ -15,6 +15,7 @@ use windlass_runtime::handle::Handle;
 use windlass_runtime::view::{Family, RunStatus};
 use windlass_runtime::without_log;
 
+use super::default_run::{self, DefaultRun};
 use super::drive::{RunKeeping, Viewer, drive};
 use super::feed::{Face, envelope, words};
 use super::invocation::{Invocation, block_on, print, wait_for};
@@ -29,6 +30,7 @@ const POLL: Duration = Duration::from_millis(50);
 
 const EXAMPLES: &str = "\
 Examples:
+  windlass cancel              the newest run of this folder that is not over
   windlass cancel k3f9";
 
 /// Stop a run and everything it started
@@ -37,9 +39,8 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The run's id, or a unique prefix of it
-    #[arg(value_name = "RUN")]
-    run: String,
+    #[arg(value_name = "RUN", help = default_run::NEWEST_OPEN)]
+    run: Option<String>,
 
     /// Print JSON, one object per line
     #[arg(long)]
@@ -49,7 +50,7 @@ pub(crate) struct Args {
 /// Runs `windlass cancel`.
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     let invocation = Invocation::look()?;
-    let (handle, run) = match find(&invocation, &args.run)? {
+    let (handle, run) = match find(&invocation, args.run.as_deref())? {
         CancelTarget::Known(handle, run) => (*handle, run),
         CancelTarget::Folder(run, dir) => return end_folder(&invocation, &run, &dir, args.json),
     };
@@ -72,7 +73,12 @@ enum CancelTarget {
     Folder(RunId, PathBuf),
 }
 
-fn find(invocation: &Invocation, prefix: &str) -> Result<CancelTarget, RunError> {
+fn find(invocation: &Invocation, named: Option<&str>) -> Result<CancelTarget, Report> {
+    let Some(prefix) = named else {
+        let handle = invocation.open(invocation.durability())?;
+        let run = default_run::choose(invocation, &handle, None, DefaultRun::NewestOpen)?;
+        return Ok(CancelTarget::Known(Box::new(handle), run));
+    };
     let handle = Handle::open(invocation.home.clone(), invocation.durability());
     let found = handle.and_then(|handle| Ok((handle.find(prefix)?, Box::new(handle))));
     match found {
@@ -80,9 +86,9 @@ fn find(invocation: &Invocation, prefix: &str) -> Result<CancelTarget, RunError>
         Err(RunError::NotInLog { run, dir }) => Ok(CancelTarget::Folder(run, dir)),
         Err(error) if error.is_without_log() => match without_log::find(&invocation.home, prefix) {
             Some(stray) => Ok(CancelTarget::Folder(stray.run, stray.dir)),
-            None => Err(error),
+            None => Err(error.into()),
         },
-        Err(error) => Err(error),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -117,6 +117,7 @@ impl CliCommand {
             CliCommand::Run(args) => args.input.as_deref(),
             CliCommand::Loop(args) => Some(&args.prompt),
             CliCommand::Tasks(args) => args.text(),
+            CliCommand::Answer(args) => args.text(),
             _ => None,
         }
     }

@@ -9,6 +9,7 @@ use windlass_core::spec::{OnPermission, OnQuestion};
 use windlass_runtime::handle::Handle;
 use windlass_runtime::time_travel::{Fork, TravelError, WaitPolicy};
 
+use super::default_run::{self, DefaultRun};
 use super::feed::{Face, envelope, words};
 use super::invocation::{Invocation, block_on, print, wait_for};
 use super::report::{Report, note};
@@ -31,9 +32,8 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The run's id, or a unique prefix of it
-    #[arg(value_name = "RUN")]
-    run: String,
+    #[arg(value_name = "RUN", help = default_run::NEWEST)]
+    run: Option<String>,
 
     /// Node to start from; `:3` means its third start (in a run of one session, its third turn) [default: 1]
     #[arg(long, value_name = "NODE[:ITERATION]", value_parser = point)]
@@ -86,7 +86,7 @@ pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
     let invocation = Invocation::look()?;
     args.watch.check()?;
     let handle = invocation.open(invocation.durability())?;
-    let from = handle.find(&args.run)?;
+    let from = default_run::choose(&invocation, &handle, args.run.as_deref(), DefaultRun::Newest)?;
     let ForkPoint { node, iteration } = &args.at;
     let asks = args.asks(&invocation);
     if args.detach {

@@ -8,6 +8,7 @@ use windlass_core::time::Moment;
 use windlass_runtime::handle::Handle;
 use windlass_runtime::view::{AgentWords, FeedScope, FeedStart, RunChange, RunUpdate, Subscription};
 
+use super::default_run::{self, DefaultRun};
 use super::feed::{Face, Style};
 use super::invocation::{Invocation, block_on};
 use super::output::OutputWriter;
@@ -20,8 +21,8 @@ const POLL: Duration = Duration::from_millis(100);
 
 const EXAMPLES: &str = "\
 Examples:
-  windlass logs k3f9
-  windlass logs -f k3f9                 follow the run until it ends
+  windlass logs                         the newest run of this folder
+  windlass logs -f k3f9                 follow a run until it ends
   windlass logs k3f9 --json | jq .type";
 
 /// Show what happened in a run
@@ -30,9 +31,8 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The run's id, or a unique prefix of it
-    #[arg(value_name = "RUN")]
-    run: String,
+    #[arg(value_name = "RUN", help = default_run::NEWEST)]
+    run: Option<String>,
 
     /// Follow the run until it ends
     #[arg(short, long)]
@@ -51,7 +51,7 @@ pub(crate) struct Args {
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     let invocation = Invocation::look()?;
     let handle = invocation.open_to_ask()?;
-    let run = handle.find(&args.run)?;
+    let run = default_run::choose(&invocation, &handle, args.run.as_deref(), DefaultRun::Newest)?;
     let style = Style { thinking: args.show_thinking, whole: true };
     let face = if args.json { Face::json(&run, style) } else { Face::human(invocation.screen, style, &run) };
     let mut telling =

@@ -13,6 +13,7 @@ mod command;
 mod complete;
 mod completions;
 mod config;
+mod default_run;
 mod demo;
 mod doctor;
 mod draw;

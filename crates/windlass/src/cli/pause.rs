@@ -10,6 +10,7 @@ use windlass_core::run::RunState;
 use windlass_runtime::handle::Handle;
 use windlass_runtime::view::RunView;
 
+use super::default_run::{self, DefaultRun};
 use super::feed::{envelope, words};
 use super::invocation::{Invocation, print, wait_for};
 use super::report::{Report, note};
@@ -22,6 +23,7 @@ const POLL: Duration = Duration::from_millis(20);
 
 const EXAMPLES: &str = "\
 Examples:
+  windlass pause               the newest run of this folder that is not over
   windlass pause k3f9
   windlass resume k3f9         continue it";
 
@@ -29,9 +31,8 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The run's id, or a unique prefix of it
-    #[arg(value_name = "RUN")]
-    run: String,
+    #[arg(value_name = "RUN", help = default_run::NEWEST_OPEN)]
+    run: Option<String>,
 
     /// Print JSON, one object per line
     #[arg(long)]
@@ -42,7 +43,7 @@ pub(crate) struct Args {
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     let invocation = Invocation::look()?;
     let handle = invocation.open_to_ask()?;
-    let run = handle.find(&args.run)?;
+    let run = default_run::choose(&invocation, &handle, args.run.as_deref(), DefaultRun::NewestOwned)?;
     let view = handle.view(&run)?;
     if view.status.is_crashed() {
         return Err(Report::usage(format!("run {run} has no live process, so there is nothing to pause"))

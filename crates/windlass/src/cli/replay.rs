@@ -13,6 +13,7 @@ use windlass_core::event::{Event, Record};
 use windlass_core::id::{EffectId, RunId};
 use windlass_runtime::handle::Handle;
 
+use super::default_run::{self, DefaultRun};
 use super::feed::{envelope, words};
 use super::invocation::Invocation;
 use super::output::OutputWriter;
@@ -34,9 +35,8 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The run's id, or a unique prefix of it
-    #[arg(value_name = "RUN")]
-    run: String,
+    #[arg(value_name = "RUN", help = default_run::NEWEST)]
+    run: Option<String>,
 
     /// Show where the run would have differed with another setting (may be repeated):
     /// max_iterations=N, budget.turns=N, budget.tokens=N, budget.cost=USD, timeout=TIME,
@@ -53,7 +53,7 @@ pub(crate) struct Args {
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     let invocation = Invocation::look()?;
     let handle = invocation.open_to_ask()?;
-    let run = handle.find(&args.run)?;
+    let run = default_run::choose(&invocation, &handle, args.run.as_deref(), DefaultRun::Newest)?;
     let logs = with_those_it_started(&handle, &run)?;
     match args.what_if.as_slice() {
         [] => again(&logs, &run, args.json),

@@ -6,6 +6,7 @@ use windlass_core::id::RunId;
 use windlass_core::spec::Spec;
 use windlass_runtime::view::Family;
 
+use super::default_run::{self, DefaultRun};
 use super::feed::{envelope, words};
 use super::invocation::{Invocation, print, wait_for};
 use super::report::{Report, note};
@@ -14,6 +15,7 @@ use crate::exit::Exit;
 
 const EXAMPLES: &str = "\
 Examples:
+  windlass send --event deployed                     the newest run of this folder that is not over
   windlass send k3f9 --event deployed
   windlass send k3f9 --event review \"looks good\"    the text becomes the output of the node";
 
@@ -21,33 +23,46 @@ Examples:
 ///
 /// If no node waits for the event yet, the run keeps it until one does. You can send an event to a
 /// sub-run once that sub-run has started.
+///
+/// A single argument is the run; if it has blanks, it is the text for the newest run of this folder that is
+/// not over.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The run's id, or a unique prefix of it
-    #[arg(value_name = "RUN")]
-    run: String,
+    #[arg(value_name = "RUN", help = default_run::NEWEST_OPEN)]
+    run: Option<String>,
 
     /// Event to send, as the workflow names it: `wait: { event: NAME }`
     #[arg(long, value_name = "NAME")]
     event: String,
 
     /// Text of the event, which becomes the output of the node
-    #[arg(value_name = "TEXT", allow_hyphen_values = true, default_value = "")]
-    text: String,
+    #[arg(value_name = "TEXT", allow_hyphen_values = true)]
+    text: Option<String>,
 
     /// Print JSON, one object per line
     #[arg(long)]
     json: bool,
 }
 
+impl Args {
+    /// Returns the run and the text. No run has blanks in its id, so such a word is the text.
+    fn words(&self) -> (Option<&str>, &str) {
+        match (self.run.as_deref(), self.text.as_deref()) {
+            (Some(word), None) if word.contains(char::is_whitespace) => (None, word),
+            (run, text) => (run, text.unwrap_or_default()),
+        }
+    }
+}
+
 /// Runs `windlass send`.
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     let invocation = Invocation::look()?;
     let handle = invocation.open_to_ask()?;
-    let view = handle.view(&handle.find(&args.run)?)?;
-    let run = listener(&handle.family(&view), &args.event)?;
-    wait_for(handle.tell(&run, &args.event, &args.text))?;
+    let (named, text) = args.words();
+    let run = default_run::choose(&invocation, &handle, named, DefaultRun::NewestOpen)?;
+    let run = listener(&handle.family(&handle.view(&run)?), &args.event)?;
+    wait_for(handle.tell(&run, &args.event, text))?;
     let is_owned = !handle.view(&run)?.status.is_crashed();
     if args.json {
         let data = json!({"event": args.event, "delivered": is_owned});

@@ -10,6 +10,7 @@ use windlass_core::event::{Event, Record};
 use windlass_core::id::{EffectId, NodeId, RunId, SessionId};
 use windlass_runtime::view::RunView;
 
+use super::default_run::{self, DefaultRun};
 use super::draw::DrawFormat;
 use super::invocation::{Invocation, print};
 use super::report::Report;
@@ -17,6 +18,7 @@ use crate::exit::Exit;
 
 const EXAMPLES: &str = "\
 Examples:
+  windlass show                                         the newest run of this folder
   windlass show k3f9
   windlass show k3f9 --json
   windlass show k3f9 --graph --format svg > k3f9.svg    draw the progress of each node
@@ -27,9 +29,8 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The run's id, or a unique prefix of it
-    #[arg(value_name = "RUN")]
-    run: String,
+    #[arg(value_name = "RUN", help = default_run::NEWEST)]
+    run: Option<String>,
 
     /// Draw the workflow with the progress of each node
     #[arg(long, conflicts_with = "explain")]
@@ -52,7 +53,8 @@ pub(crate) struct Args {
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     let invocation = Invocation::look()?;
     let handle = invocation.open_to_ask()?;
-    let mut view = handle.view(&handle.find(&args.run)?)?;
+    let run = default_run::choose(&invocation, &handle, args.run.as_deref(), DefaultRun::Newest)?;
+    let mut view = handle.view(&run)?;
     view.status = handle.family(&view).status(view.status);
     if args.graph {
         return print(&graph::lines(&view, args.format, args.json));

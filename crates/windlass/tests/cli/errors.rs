@@ -129,8 +129,8 @@ fn an_answer_nobody_waits_for_is_usage() {
     let stage = Stage::playing(serde_json::json!([crate::stage::done()]));
     assert_exit(&stage.run(&["loop", "x", "--driver", "sim"]), 0);
     let run = stage.newest("completed");
-    assert_fails(&stage, &["answer", &run, "yes"], 2, &["is not waiting for an answer"]);
-    assert_fails(&stage, &["approve", &run], 2, &["is not waiting for an answer"]);
+    assert_fails(&stage, &["answer", &run, "yes"], 2, &["already over"]);
+    assert_fails(&stage, &["approve", &run], 2, &["already over"]);
     assert_fails(&stage, &["cancel", &run], 2, &["already over"]);
     assert_fails(&stage, &["resume", &run], 2, &["already over"]);
 }

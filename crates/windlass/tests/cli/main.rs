@@ -10,6 +10,7 @@
     reason = "test code"
 )]
 
+mod default_run;
 mod demo;
 mod errors;
 mod help;
