@@ -7,6 +7,7 @@ use windlass_runtime::error::RunError;
 use windlass_runtime::handle::Handle;
 
 use super::asks::narrowed;
+use super::complete::{self, OfferedRuns};
 use super::default_run;
 use super::feed::{choice, choices, envelope, gist, naming, none_of, words};
 use super::invocation::{Invocation, print, wait_for};
@@ -35,7 +36,8 @@ const RUN_LIKE: usize = 4;
 #[command(after_help = EXAMPLES, override_usage = "windlass answer [OPTIONS] [RUN] <TEXT>")]
 pub(crate) struct Args {
     /// Holds the answer if it is the only argument.
-    #[arg(value_name = "RUN", help = default_run::WAITING, allow_hyphen_values = true)]
+    #[arg(value_name = "RUN", help = default_run::WAITING, allow_hyphen_values = true,
+        add = complete::runs(OfferedRuns::Open))]
     run: Option<String>,
 
     /// Your answer: one of the choices, or your own words

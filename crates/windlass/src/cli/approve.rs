@@ -6,6 +6,7 @@ use windlass_core::id::RunId;
 use windlass_core::run::Ask;
 
 use super::answer::{OpenRequest, open, tell};
+use super::complete::{self, OfferedRuns};
 use super::default_run;
 use super::feed::{choice, choices, is_of_workflow};
 use super::invocation::wait_for;
@@ -26,7 +27,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    #[arg(value_name = "RUN", help = default_run::WAITING)]
+    #[arg(value_name = "RUN", help = default_run::WAITING, add = complete::runs(OfferedRuns::Open))]
     run: Option<String>,
 
     /// Refuse the tool, and tell the agent why [default: allow it]

@@ -6,6 +6,7 @@ use windlass_core::id::RunId;
 use windlass_runtime::handle::Handle;
 use windlass_runtime::view::{NewestRun, RunStatus, RunView};
 
+use super::complete::{self, OfferedRuns};
 use super::drive::{DisplayReader, KEYS, REDRAW, RunSignals, SignalRequest, Viewer, remark};
 use super::feed::words;
 use super::invocation::{Invocation, block_on, wait_for};
@@ -33,7 +34,7 @@ Keys: `d` leaves the run in the background again, Ctrl-C interrupts it.";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// The run's id, or a unique prefix of it [default: the newest run of this folder that is in progress]
-    #[arg(value_name = "RUN")]
+    #[arg(value_name = "RUN", add = complete::runs(OfferedRuns::Open))]
     run: Option<String>,
 
     #[command(flatten)]

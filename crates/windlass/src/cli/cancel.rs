@@ -15,6 +15,7 @@ use windlass_runtime::handle::Handle;
 use windlass_runtime::view::{Family, RunStatus};
 use windlass_runtime::without_log;
 
+use super::complete::{self, OfferedRuns};
 use super::default_run::{self, DefaultRun};
 use super::drive::{RunKeeping, Viewer, drive};
 use super::feed::{Face, envelope, words};
@@ -39,7 +40,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    #[arg(value_name = "RUN", help = default_run::NEWEST_OPEN)]
+    #[arg(value_name = "RUN", help = default_run::NEWEST_OPEN, add = complete::runs(OfferedRuns::Open))]
     run: Option<String>,
 
     /// Print JSON, one object per line

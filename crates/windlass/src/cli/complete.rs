@@ -1,17 +1,20 @@
-//! Completes the names of entities while a person types in a shell.
+//! Completes names while a person types in a shell: entities, workflows, runs, nodes and tasks.
 //!
 //! The shell's script asks `windlass` itself. After any error it gets no answer, and the person just keeps
 //! typing.
 
-use std::ffi::OsStr;
+mod files;
+mod runs;
+
+use std::ffi::{OsStr, OsString};
 
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use windlass_core::entity::EntityKind;
 use windlass_core::registry::truncate;
-use windlass_runtime::entities;
 
 use super::invocation::Invocation;
 use super::sanitize::plain_line;
+pub(super) use runs::OfferedRuns;
 
 /// The variable that a shell's script sets to ask for completions.
 pub(super) const ASKED: &str = "COMPLETE";
@@ -22,28 +25,59 @@ const ABOUT: usize = 60;
 
 /// Completes the names of entities.
 pub(super) fn entities(kind: Option<EntityKind>) -> ArgValueCompleter {
-    ArgValueCompleter::new(move |typed: &OsStr| names(kind, typed).unwrap_or_default())
+    completer(move |invocation, typed| files::entities(invocation, kind, typed))
 }
 
-fn names(kind: Option<EntityKind>, typed: &OsStr) -> Option<Vec<CompletionCandidate>> {
-    let invocation = Invocation::look().ok()?;
-    let loaded = entities::load(&invocation.home, &invocation.cwd, &[]).ok()?;
-    let typed = typed.to_str()?;
-    let mut found = loaded.registry.search(kind, typed, MOST);
-    // The shell evaluates what it inserts, and a stranger's file may be called `$(…)`.
-    found.retain(|entity| entity.name.chars().all(is_harmless));
-    // A shell replaces the typed word with the common prefix of all answers. Answers that do not start
-    // with the word would delete it, unless there is only one.
-    if found.len() > 1 {
-        found.retain(|entity| begins(&entity.name, typed));
+/// Completes the names of entities and of verbs.
+pub(super) fn entities_and_verbs() -> ArgValueCompleter {
+    completer(|invocation, typed| {
+        let verbs = super::command::grammar();
+        let verbs = verbs.get_subcommands().filter(|verb| !verb.is_hide_set());
+        let about = |verb: &clap::Command| verb.get_about().map(ToString::to_string).unwrap_or_default();
+        let verbs = verbs.filter_map(|verb| candidate(verb.get_name(), &about(verb), typed));
+        let entities = files::entities(invocation, None, typed).unwrap_or_default();
+        Some(entities.into_iter().chain(verbs).collect())
+    })
+}
+
+/// Completes the names of workflows, and the paths of workflow files.
+pub(super) fn workflows() -> ArgValueCompleter {
+    completer(files::workflows)
+}
+
+/// Completes the ids of tasks.
+pub(super) fn tasks() -> ArgValueCompleter {
+    completer(files::tasks)
+}
+
+/// Completes the ids of runs, newest first.
+pub(super) fn runs(offered: OfferedRuns) -> ArgValueCompleter {
+    completer(move |invocation, typed| runs::runs(invocation, offered, typed))
+}
+
+/// Completes the nodes of the run on the line, or of the newest run of this folder.
+pub(super) fn nodes() -> ArgValueCompleter {
+    completer(runs::nodes)
+}
+
+fn completer(
+    offer: impl Fn(&Invocation, &str) -> Option<Vec<CompletionCandidate>> + Send + Sync + 'static,
+) -> ArgValueCompleter {
+    ArgValueCompleter::new(move |typed: &OsStr| {
+        let offered = Invocation::look().ok().and_then(|invocation| offer(&invocation, typed.to_str()?));
+        offered.unwrap_or_default()
+    })
+}
+
+/// Offers a name, if it begins with the typed text. The shell evaluates what it inserts, and a stranger's file
+/// may be called `$(…)`, so a name with special characters is not offered.
+fn candidate(name: &str, about: &str, typed: &str) -> Option<CompletionCandidate> {
+    if !begins(name, typed) || !name.chars().all(is_harmless) {
+        return None;
     }
-    let offer = |entity: &&windlass_core::entity::Entity| {
-        let about = plain_line(&entity.description);
-        let about = truncate(&about, ABOUT);
-        CompletionCandidate::new(plain_line(&entity.name))
-            .help((!about.is_empty()).then(|| about.into_owned().into()))
-    };
-    Some(found.iter().map(offer).collect())
+    let about = plain_line(about);
+    let about = truncate(&about, ABOUT);
+    Some(CompletionCandidate::new(name).help((!about.is_empty()).then(|| about.into_owned().into())))
 }
 
 /// Decides whether a character has no special meaning in a shell.
@@ -53,6 +87,21 @@ fn is_harmless(c: char) -> bool {
 
 fn begins(name: &str, typed: &str) -> bool {
     name.to_lowercase().starts_with(&typed.to_lowercase())
+}
+
+/// Returns the words of the line that a person types, from the verb on.
+fn line() -> impl Iterator<Item = OsString> {
+    std::env::args_os().skip_while(|word| word != "--").skip(2)
+}
+
+/// Returns the values of a flag on the line.
+fn values_of(flag: &str) -> Vec<OsString> {
+    let words: Vec<OsString> = line().collect();
+    let value = |pair: &[OsString]| match pair {
+        [name, value] if name == flag => Some(value.clone()),
+        _ => None,
+    };
+    words.windows(2).filter_map(value).collect()
 }
 
 /// Answers and exits if a shell's script asks.

@@ -62,6 +62,12 @@ pub(super) fn choose(
     Ok(run.run)
 }
 
+/// Returns the newest run of this folder.
+pub(super) fn newest(invocation: &Invocation, handle: &Handle) -> Option<RunId> {
+    let page = handle.page(&here(invocation, StatusFilter::Any), None, 1).ok()?;
+    page.runs.into_iter().next().map(|run| run.run)
+}
+
 /// Returns the run of this folder that waits for a person with such a request. Prints which run was chosen.
 ///
 /// Runs with a live process come before crashed ones. If no run has such a request, the others count.

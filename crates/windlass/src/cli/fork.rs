@@ -9,6 +9,7 @@ use windlass_core::spec::{OnPermission, OnQuestion};
 use windlass_runtime::handle::Handle;
 use windlass_runtime::time_travel::{Fork, TravelError, WaitPolicy};
 
+use super::complete::{self, OfferedRuns};
 use super::default_run::{self, DefaultRun};
 use super::feed::{Face, envelope, words};
 use super::invocation::{Invocation, block_on, print, wait_for};
@@ -32,11 +33,11 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    #[arg(value_name = "RUN", help = default_run::NEWEST)]
+    #[arg(value_name = "RUN", help = default_run::NEWEST, add = complete::runs(OfferedRuns::All))]
     run: Option<String>,
 
     /// Node to start from; `:3` means its third start (in a run of one session, its third turn) [default: 1]
-    #[arg(long, value_name = "NODE[:ITERATION]", value_parser = point)]
+    #[arg(long, value_name = "NODE[:ITERATION]", value_parser = point, add = complete::nodes())]
     at: ForkPoint,
 
     /// Answer to permission requests that no rule decides [default: ask you if you watch, else as in the

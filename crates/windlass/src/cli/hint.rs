@@ -25,7 +25,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Name of an entity or of a verb of Windlass; a leading slash is ignored
-    #[arg(value_name = "NAME", add = complete::entities(None))]
+    #[arg(value_name = "NAME", add = complete::entities_and_verbs())]
     name: String,
 
     /// Also load the plugin in DIR (may be repeated)

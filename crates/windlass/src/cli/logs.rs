@@ -8,6 +8,7 @@ use windlass_core::time::Moment;
 use windlass_runtime::handle::Handle;
 use windlass_runtime::view::{AgentWords, FeedScope, FeedStart, RunChange, RunUpdate, Subscription};
 
+use super::complete::{self, OfferedRuns};
 use super::default_run::{self, DefaultRun};
 use super::feed::{Face, Style};
 use super::invocation::{Invocation, block_on};
@@ -31,7 +32,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    #[arg(value_name = "RUN", help = default_run::NEWEST)]
+    #[arg(value_name = "RUN", help = default_run::NEWEST, add = complete::runs(OfferedRuns::All))]
     run: Option<String>,
 
     /// Follow the run until it ends

@@ -10,6 +10,7 @@ use windlass_core::run::RunState;
 use windlass_runtime::handle::Handle;
 use windlass_runtime::view::RunView;
 
+use super::complete::{self, OfferedRuns};
 use super::default_run::{self, DefaultRun};
 use super::feed::{envelope, words};
 use super::invocation::{Invocation, print, wait_for};
@@ -31,7 +32,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    #[arg(value_name = "RUN", help = default_run::NEWEST_OPEN)]
+    #[arg(value_name = "RUN", help = default_run::NEWEST_OPEN, add = complete::runs(OfferedRuns::Open))]
     run: Option<String>,
 
     /// Print JSON, one object per line

@@ -13,6 +13,7 @@ use windlass_core::event::{Event, Record};
 use windlass_core::id::{EffectId, RunId};
 use windlass_runtime::handle::Handle;
 
+use super::complete::{self, OfferedRuns};
 use super::default_run::{self, DefaultRun};
 use super::feed::{envelope, words};
 use super::invocation::Invocation;
@@ -35,7 +36,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    #[arg(value_name = "RUN", help = default_run::NEWEST)]
+    #[arg(value_name = "RUN", help = default_run::NEWEST, add = complete::runs(OfferedRuns::All))]
     run: Option<String>,
 
     /// Show where the run would have differed with another setting (may be repeated):

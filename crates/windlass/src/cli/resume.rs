@@ -13,6 +13,7 @@ use windlass_runtime::view::{NewestRun, RunSummary, RunView};
 
 use super::budget;
 use super::cancel::close_run;
+use super::complete::{self, OfferedRuns};
 use super::feed::{Face, envelope, words};
 use super::invocation::{Invocation, block_on, print, wait_for};
 use super::pause::{PauseChange, wait};
@@ -43,7 +44,7 @@ Examples:
 pub(crate) struct Args {
     /// The run's id, or a unique prefix of it [default: the newest run of this folder, or of a folder above
     /// it, that can continue]
-    #[arg(value_name = "RUN")]
+    #[arg(value_name = "RUN", add = complete::runs(OfferedRuns::Unfinished))]
     run: Option<String>,
 
     /// Change the limit of the loop that ran out of iterations, or else of each loop in progress: +N adds N,

@@ -38,7 +38,7 @@ pub(crate) struct Args {
     more: Vec<String>,
 
     /// Run this workflow [default: the workflow of the plugins, else the built-in loop]
-    #[arg(long, value_name = "NAME", help_heading = WORK)]
+    #[arg(long, value_name = "NAME", help_heading = WORK, add = complete::workflows())]
     workflow: Option<String>,
 
     /// Run one session with this skill

@@ -6,6 +6,7 @@ use windlass_core::id::RunId;
 use windlass_core::spec::Spec;
 use windlass_runtime::view::Family;
 
+use super::complete::{self, OfferedRuns};
 use super::default_run::{self, DefaultRun};
 use super::feed::{envelope, words};
 use super::invocation::{Invocation, print, wait_for};
@@ -29,7 +30,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    #[arg(value_name = "RUN", help = default_run::NEWEST_OPEN)]
+    #[arg(value_name = "RUN", help = default_run::NEWEST_OPEN, add = complete::runs(OfferedRuns::Open))]
     run: Option<String>,
 
     /// Event to send, as the workflow names it: `wait: { event: NAME }`

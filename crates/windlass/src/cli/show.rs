@@ -10,6 +10,7 @@ use windlass_core::event::{Event, Record};
 use windlass_core::id::{EffectId, NodeId, RunId, SessionId};
 use windlass_runtime::view::RunView;
 
+use super::complete::{self, OfferedRuns};
 use super::default_run::{self, DefaultRun};
 use super::draw::DrawFormat;
 use super::invocation::{Invocation, print};
@@ -29,7 +30,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    #[arg(value_name = "RUN", help = default_run::NEWEST)]
+    #[arg(value_name = "RUN", help = default_run::NEWEST, add = complete::runs(OfferedRuns::All))]
     run: Option<String>,
 
     /// Draw the workflow with the progress of each node
@@ -41,7 +42,7 @@ pub(crate) struct Args {
     format: DrawFormat,
 
     /// Explain why a node ran or did not, and how it ended
-    #[arg(long, value_name = "NODE")]
+    #[arg(long, value_name = "NODE", add = complete::nodes())]
     explain: Option<String>,
 
     /// Print JSON, one object per line

@@ -9,6 +9,7 @@ use serde_json::json;
 use windlass_runtime::catalog::{Catalog, Diagnostic, WorkflowEntry, catalog, check_workflow};
 use windlass_runtime::new_file::NewFileScope;
 
+use super::complete;
 use super::draw::DrawFormat;
 use super::feed::{envelope, words};
 use super::invocation::{Invocation, print};
@@ -54,7 +55,7 @@ enum WorkflowCommand {
     /// Show a workflow and its document
     Show {
         /// Name of the workflow
-        #[arg(value_name = "NAME")]
+        #[arg(value_name = "NAME", add = complete::workflows())]
         name: String,
 
         #[command(flatten)]
@@ -63,7 +64,7 @@ enum WorkflowCommand {
     /// Check workflows and report all errors
     Check {
         /// Workflow or file to check [default: all workflows]
-        #[arg(value_name = "NAME|FILE")]
+        #[arg(value_name = "NAME|FILE", add = complete::workflows())]
         name: Option<String>,
 
         #[command(flatten)]
@@ -72,7 +73,7 @@ enum WorkflowCommand {
     /// Draw a workflow
     Graph {
         /// Name of the workflow
-        #[arg(value_name = "NAME")]
+        #[arg(value_name = "NAME", add = complete::workflows())]
         name: String,
 
         /// Language of the drawing
@@ -100,7 +101,7 @@ enum WorkflowCommand {
     #[command(after_help = EJECT)]
     Eject {
         /// Name of the workflow
-        #[arg(value_name = "NAME")]
+        #[arg(value_name = "NAME", add = complete::workflows())]
         name: String,
 
         /// Write it for all projects, beside your own workflows [default: into this project]

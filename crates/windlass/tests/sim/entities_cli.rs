@@ -2,8 +2,8 @@
 
 use std::os::unix::fs::symlink;
 
-use crate::place::{Place, Ran};
-use serde_json::Value;
+use crate::place::{Place, Ran, last_turn, say};
+use serde_json::{Value, json};
 
 fn skill(about: &str) -> String {
     format!("---\ndescription: {about}\n---\nDo {about}: $ARGUMENTS")
@@ -324,32 +324,114 @@ fn settings_choose_the_providers() {
     assert!(found.iter().any(|e| e["level"] == "builtin"));
 }
 
+/// Returns what bash offers for the last of the words.
+fn completed(place: &Place, words: &str) -> Vec<String> {
+    let script = place.go(&["completions", "bash"]);
+    assert_eq!(script.code, 0);
+    let script = place.sealed.write("complete.bash", &script.stdout);
+    let typed = format!(
+        "source {}; COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); COMP_TYPE=9; \
+         _clap_complete_windlass windlass \"${{COMP_WORDS[-1]}}\" \"${{COMP_WORDS[-2]}}\"; \
+         printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+        script.display()
+    );
+    let mut bash = place.sealed.command("bash");
+    let binary = std::path::Path::new(env!("CARGO_BIN_EXE_windlass")).parent().unwrap();
+    let path = format!("{}:/usr/bin:/bin", binary.display());
+    bash.args(["--norc", "-c", &typed]).env("PATH", path);
+    let ran = place.spawn(bash).end();
+    let lines = ran.stdout.lines().map(|line| line.trim().to_owned());
+    lines.filter(|line| !line.is_empty()).collect()
+}
+
+/// Returns the lines that fish gets: each a name and its description.
+fn described(place: &Place, words: &[&str]) -> Vec<String> {
+    let mut asked = place.windlass(&[]);
+    asked.arg("--").args(words).env("COMPLETE", "fish");
+    let ran = place.spawn(asked).end();
+    assert_eq!(ran.code, 0, "{ran}");
+    ran.stdout.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_shell_completes_runs_with_workflow_and_status() {
+    let place = Place::playing(json!([last_turn()]));
+    assert!(completed(&place, "windlass show ''").iter().all(|word| word.starts_with('-')));
+    assert!(!place.sealed.state().join("windlass").exists(), "completing opened the store");
+    let first = place.go(&["loop", "the first", "--json"]).run().to_owned();
+    let second = place.go(&["loop", "the second", "--json"]).run().to_owned();
+    for verb in ["show", "logs", "fork", "replay"] {
+        let offered = completed(&place, &format!("windlass {verb} ''"));
+        assert_eq!(offered[..2], [second.clone(), first.clone()], "{verb}: newest first");
+    }
+    assert_eq!(completed(&place, &format!("windlass logs -f {}", &first[..5])), [first.clone()]);
+    let line = format!("{second}\tloop, completed: the second");
+    assert!(described(&place, &["windlass", "show", ""]).contains(&line));
+    // These are over, so nothing can act on them.
+    for verb in ["cancel", "pause", "answer", "approve", "send", "resume"] {
+        let offered = completed(&place, &format!("windlass {verb} ''"));
+        assert!(!offered.contains(&first), "{verb}: {offered:?}");
+    }
+    place.script(json!({"turns": [{"steps": [say("hello"), {"hang": true}]}]}));
+    let open = place.go(&["loop", "x", "--detach"]).stdout.trim().to_owned();
+    for verb in ["cancel", "pause", "answer", "approve", "send", "resume"] {
+        assert_eq!(completed(&place, &format!("windlass {verb} {}", &open[..4])), [open.clone()], "{verb}");
+    }
+    assert_eq!(place.go(&["cancel", &open]).code, 0);
+}
+
+#[test]
+fn a_shell_completes_workflows_nodes_and_tasks() {
+    let place = Place::with_settings("");
+    let document = r#"
+name: release
+description: Ships it.
+nodes:
+  - { id: build, shell: "true" }
+  - { id: bundle, when: "false", shell: "true" }
+"#;
+    place.sealed.write("repo/.windlass/workflows/release.yaml", document);
+    place.sealed.write("repo/.windlass/workflows/odd.yaml", "name: re$(id)\nnodes: []\n");
+    let named = ["run --workflow", "workflow show", "workflow graph", "workflow check", "workflow eject"];
+    for start in named {
+        assert_eq!(completed(&place, &format!("windlass {start} rel")), ["release"], "{start}");
+    }
+    assert_eq!(completed(&place, "windlass workflow show re"), ["release"], "no name that a shell would run");
+    let lines = described(&place, &["windlass", "run", "--workflow", "rel"]);
+    assert_eq!(lines, ["release\tShips it."]);
+    place.sealed.write("plug/.claude-plugin/plugin.json", r#"{"name": "demo"}"#);
+    place.sealed.write("plug/workflow.json", r#"{"name": "plugged", "promptTemplate": "{input}"}"#);
+    assert_eq!(completed(&place, "windlass run --plugin ../plug --workflow plu"), ["plugged"]);
+    let file = ".windlass/workflows/release.yaml";
+    assert_eq!(completed(&place, "windlass workflow graph .windlass/workflows/r"), [file]);
+
+    let earlier = place.go(&["run", "--workflow", "release", "--json"]).run().to_owned();
+    place.script(json!({"turns": [last_turn()]}));
+    place.go(&["loop", "x"]);
+    assert_eq!(completed(&place, "windlass show --explain ''"), ["loop"], "the newest run");
+    for line in [format!("show {earlier} --explain b"), format!("fork --detach {earlier} --at b")] {
+        assert_eq!(completed(&place, &format!("windlass {line}")), ["build", "bundle"], "{line}");
+    }
+    let lines = described(&place, &["windlass", "show", &earlier, "--explain", "bun"]);
+    assert_eq!(lines, ["bundle\tshell, skipped"]);
+
+    assert_eq!(place.go(&["tasks", "init"]).code, 0);
+    for name in ["Write the parser", "Write the printer"] {
+        place.go(&["tasks", "add", name]);
+    }
+    assert_eq!(completed(&place, "windlass tasks set ''")[..2], ["1", "2"]);
+    assert_eq!(completed(&place, "windlass tasks add x --after ''"), ["1", "2"]);
+    let lines = described(&place, &["windlass", "tasks", "set", "2"]);
+    assert_eq!(lines, ["2\tpending: Write the printer"]);
+    assert_eq!(completed(&place, "windlass hint docto"), ["doctor"]);
+}
+
 #[test]
 fn a_shell_completes_the_names_of_entities() {
     let place = place();
     place.sealed.write("repo/.claude/skills/compose/SKILL.md", skill("compose"));
     place.sealed.write("repo/.claude/agents/composer.md", "---\ndescription: d\n---\nX");
-    let script = place.go(&["completions", "bash"]);
-    assert_eq!(script.code, 0);
-    let script = place.sealed.write("complete.bash", &script.stdout);
-    let ask = |words: &str| {
-        let typed = format!(
-            "source {}; COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); COMP_TYPE=9; \
-             _clap_complete_windlass windlass \"${{COMP_WORDS[-1]}}\" \"${{COMP_WORDS[-2]}}\"; \
-             printf '%s\\n' \"${{COMPREPLY[@]}}\"",
-            script.display()
-        );
-        let mut bash = place.sealed.command("bash");
-        let binary = std::path::Path::new(env!("CARGO_BIN_EXE_windlass")).parent().unwrap();
-        let path = format!("{}:/usr/bin:/bin", binary.display());
-        bash.args(["--norc", "-c", &typed]).env("PATH", path);
-        let ran = place.spawn(bash).end();
-        ran.stdout
-            .lines()
-            .map(|line| line.trim().to_owned())
-            .filter(|line| !line.is_empty())
-            .collect::<Vec<_>>()
-    };
+    let ask = |words: &str| completed(&place, words);
     assert_eq!(ask("windlass run --skill com"), ["commit", "compose"]);
     assert_eq!(ask("windlass run --agent com"), ["composer"]);
     assert_eq!(ask("windlass entities show compo"), ["compose", "composer"]);

@@ -15,6 +15,7 @@ use windlass_runtime::tasks::{LoadedTasks, TaskFilePath, TasksError, load, locat
 use windlass_runtime::user_error::UserError;
 
 use super::command::Audience;
+use super::complete;
 use super::invocation::Invocation;
 use super::report::{Report, tell};
 use crate::exit::Exit;
@@ -106,7 +107,7 @@ enum TasksCommand {
         priority: Option<Priority>,
 
         /// Task that must be done first (may be repeated) [default: none]
-        #[arg(long, value_name = "ID")]
+        #[arg(long, value_name = "ID", add = complete::tasks())]
         after: Vec<TaskId>,
 
         #[command(flatten)]
@@ -125,7 +126,7 @@ enum TasksCommand {
         windlass tasks set 4 skip          other tasks no longer wait for it")]
     Set {
         /// Id of the task
-        #[arg(value_name = "ID")]
+        #[arg(value_name = "ID", add = complete::tasks())]
         id: TaskId,
 
         /// New status; `done` means passing, `skip` means skipped
