@@ -6,6 +6,7 @@
 mod begin;
 mod builtin;
 mod check;
+mod file;
 mod looping;
 mod named;
 mod world;
@@ -29,6 +30,7 @@ use crate::user_error::{UserError, UserErrorKind};
 pub use begin::{begin_document, document_schema, eject_document};
 pub use check::check_workflow;
 pub(crate) use check::look_into_broken;
+use file::NamedFile;
 pub(crate) use looping::is_public_name;
 pub(crate) use world::World;
 
@@ -52,7 +54,7 @@ pub struct PluginEntry {
 pub struct WorkflowEntry {
     pub name: String,
     pub description: Option<String>,
-    /// `plugin NAME`, `project`, `user` or `built-in`.
+    /// `plugin NAME`, `project`, `user`, `built-in`, or `file` for one that was named by its path.
     pub source: String,
     pub path: Option<PathBuf>,
     /// The loop mode, `once`, or `graph` for a document.
@@ -119,6 +121,8 @@ pub struct Catalog {
     broken: Vec<(String, PathBuf)>,
     /// Broken files whose workflow name is unknown.
     nameless: Vec<PathBuf>,
+    /// The file that a person named by its path.
+    named_file: Option<NamedFile>,
 }
 
 impl Catalog {
@@ -148,6 +152,9 @@ impl Catalog {
 
     /// Returns the files with the workflow's name, in the file name or inside.
     fn files_of(&self, name: &str) -> Vec<PathBuf> {
+        if let Some(path) = self.file_at(name) {
+            return vec![path.to_owned()];
+        }
         let said = self.workflows.iter().map(|entry| (&entry.name, entry.path.as_ref()));
         let broken = self.broken.iter().map(|(name, path)| (name, Some(path)));
         let named = said.chain(broken).filter(|(own, _)| *own == name).filter_map(|(_, path)| path);
@@ -171,8 +178,21 @@ pub(crate) fn names_of<'a>(workflows: impl IntoIterator<Item = &'a WorkflowEntry
 
 /// Reads all plugins and workflows.
 pub fn catalog(home: &Home, cwd: &Path, plugins: &[PathBuf]) -> Result<Catalog, UserError> {
+    catalog_with(home, cwd, plugins, None)
+}
+
+/// Reads all plugins and workflows, and the workflow that a person names by its path.
+pub fn catalog_with(
+    home: &Home,
+    cwd: &Path,
+    plugins: &[PathBuf],
+    wanted: Option<&str>,
+) -> Result<Catalog, UserError> {
     let resolved = config::read(home, cwd, Vec::new())?;
     let mut catalog = collect(home, cwd, plugins, &resolved)?;
+    if let Some(wanted) = wanted {
+        catalog.add_file(cwd, wanted)?;
+    }
     look_into_broken(&mut catalog, home, cwd, plugins, &resolved);
     // The first of two workflows with the same name runs.
     let first = catalog.workflows.iter().rev();

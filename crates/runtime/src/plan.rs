@@ -66,7 +66,7 @@ pub struct RunRequest {
 /// The workflow that a request asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WantedWorkflow {
-    /// The named workflow, or the only one that plugins bring.
+    /// The named workflow or file, or the only workflow that plugins bring.
     Workflow(Option<String>),
     /// The built-in loop, even if another workflow has that name.
     Loop,
@@ -138,6 +138,9 @@ pub fn plan(home: &Home, request: &RunRequest) -> Result<Plan, UserError> {
         return Err(problem);
     }
     let mut catalog = collect(home, &cwd, &request.plugins, &resolved)?;
+    if let WantedWorkflow::Workflow(Some(wanted)) = &request.want {
+        catalog.add_file(&cwd, wanted)?;
+    }
     look_into_broken(&mut catalog, home, &cwd, &request.plugins, &resolved);
     let SetAside { warnings: left_out, broken } = set_aside(&mut catalog, &request.want)?;
     if let Some(problem) = UserError::of(&catalog.problems) {

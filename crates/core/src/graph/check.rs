@@ -39,6 +39,7 @@ mod values;
 pub use branches::beside_a_plugins_loop;
 pub use context::{Ability, CheckContext};
 pub use diagnostic::{GraphDiagnostic, GraphSeverity};
+pub use suggest::nearest;
 
 use super::workflow::Workflow;
 use diagnostic::GraphDiagnostics;

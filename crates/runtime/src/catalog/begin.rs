@@ -7,7 +7,7 @@ use windlass_core::graph::ids::is_id;
 use windlass_forms::workflow::builtin;
 use windlass_forms::workflow::document::{print, read, schema, starter};
 
-use super::{WorkflowEntry, catalog};
+use super::{WorkflowEntry, catalog_with};
 use crate::home::Home;
 use crate::new_file::{self, NewFileScope};
 use crate::user_error::{UserError, UserErrorKind};
@@ -36,8 +36,8 @@ pub fn begin_document(
     put(home, cwd, name, scope, &starter(name))
 }
 
-/// Writes a workflow as a document for a person to change, and returns its path: a copy of a built-in one, or
-/// a translation of a `workflow.json`. Never overwrites a file.
+/// Writes a workflow as a document for a person to change, and returns its path: a copy of a built-in one or
+/// of a named file, or a translation of a `workflow.json`. Never overwrites a file.
 pub fn eject_document(
     home: &Home,
     cwd: &Path,
@@ -49,11 +49,17 @@ pub fn eject_document(
     if let Some((name, text)) = own.iter().find(|(own, _)| *own == name) {
         return put(home, cwd, name, scope, text);
     }
-    let catalog = catalog(home, cwd, plugins)?;
+    let catalog = catalog_with(home, cwd, plugins, Some(name))?;
     let Some(entry) = catalog.named(name)? else {
-        return Err(catalog.missing(name, &catalog.problems));
+        let broken = UserError::of(&catalog.diagnostics(name));
+        return Err(broken.unwrap_or_else(|| catalog.missing(name, &catalog.problems)));
     };
-    put(home, cwd, &entry.name, scope, &translated(entry)?)
+    let text = match (catalog.of_file(name), entry.text()) {
+        // A document that a person names by its path may be anywhere, so a copy makes sense.
+        (Some(_), Some(text)) => text.to_owned(),
+        _ => translated(entry)?,
+    };
+    put(home, cwd, &entry.name, scope, &text)
 }
 
 /// Writes a `workflow.json` as a document.

@@ -1,13 +1,19 @@
 //! Finds the workflow that a name means.
 
+use windlass_core::graph::check::nearest;
+
 use super::{Catalog, Diagnostic, WorkflowEntry};
 use crate::user_error::{UserError, UserErrorKind};
 
 impl Catalog {
-    /// Returns the workflow for `NAME`, or for `OWNER:NAME` where several have the name. Fails if a plugin
+    /// Returns the workflow for `NAME`, for `OWNER:NAME` where several have the name, or for the path of a
+    /// file. Fails if a plugin
     /// and a person, or two plugins, use the same name, so that none is chosen silently. A project's workflow
     /// wins over the user's, and any other wins over a built-in one.
     pub fn named(&self, name: &str) -> Result<Option<&WorkflowEntry>, UserError> {
+        if self.file_at(name).is_some() {
+            return Ok(self.of_file(name));
+        }
         let all = || self.workflows.iter().filter(|entry| entry.name == name);
         let of_plugins = all().filter(|entry| entry.from_plugin);
         let own = all().find(|entry| !entry.from_plugin && !entry.is_builtin);
@@ -30,8 +36,11 @@ impl Catalog {
             let perhaps = perhaps.join("\n\n");
             text = format!("{text}, unless it is in a broken file without a readable name\n\n{perhaps}");
         }
-        UserError::new(UserErrorKind::Configuration, text)
-            .hint(format!("there are: {}", self.names().join(", ")))
+        let there = format!("there are: {}", self.names().join(", "));
+        UserError::new(UserErrorKind::Configuration, text).hint(match nearest(name, self.names()) {
+            Some(near) => format!("did you mean `{near}`? {there}"),
+            None => there,
+        })
     }
 
     fn whole_name(&self, name: &str) -> Option<&WorkflowEntry> {

@@ -13,6 +13,7 @@ const EXAMPLES: &str = "\
 Examples:
   windlass run \"login flow on xyz.com\" --plugin ./e2e
   windlass run \"login flow\" --plugin ./e2e --workflow e2e --json
+  windlass run \"login flow\" --workflow ./e2e.yaml    run the workflow of a file
   windlass run - < task.md                        read the input from a file
   windlass run \"fix #12\" --check \"test=cargo test\" --timeout 2h
   windlass run \"login flow\" --plugin ./e2e -- --add-dir ../shared
@@ -37,8 +38,9 @@ pub(crate) struct Args {
     #[arg(value_name = "MORE")]
     more: Vec<String>,
 
-    /// Run this workflow [default: the workflow of the plugins, else the built-in loop]
-    #[arg(long, value_name = "NAME", help_heading = WORK, add = complete::workflows())]
+    /// Run this workflow, or the workflow of a file [default: the workflow of the plugins, else the built-in
+    /// loop]
+    #[arg(long, value_name = "NAME|FILE", help_heading = WORK, add = complete::workflows())]
     workflow: Option<String>,
 
     /// Run one session with this skill

@@ -3,17 +3,17 @@
 mod begin;
 mod draw;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use windlass_runtime::catalog::{Catalog, Diagnostic, WorkflowEntry, catalog, check_workflow};
+use windlass_runtime::catalog::{Catalog, Diagnostic, WorkflowEntry, catalog, catalog_with, check_workflow};
 use windlass_runtime::new_file::NewFileScope;
 
 use super::complete;
 use super::draw::DrawFormat;
 use super::feed::{envelope, words};
 use super::invocation::{Invocation, print};
-use super::report::{Report, on_screen, tell};
+use super::report::{Report, note, on_screen, tell};
 use super::sanitize::{columns, padded, plain, plain_line};
 use crate::exit::Exit;
 
@@ -29,12 +29,14 @@ Examples:
   windlass workflow new release                  create a commented document
   windlass workflow eject loop                   copy it to .windlass, to change it
   windlass workflow graph release --format svg > release.svg
+  windlass workflow graph ./release.yaml         draw the workflow of a file
   windlass workflow schema > workflow.schema.json";
 
 const EJECT: &str = "\
 Examples:
   windlass workflow eject tasks                  copy it to .windlass/workflows/tasks.yaml
   windlass workflow eject loop --user            copy it for all projects
+  windlass workflow eject ../other/release.yaml  copy the document of a file
   windlass workflow eject e2e --plugin ./e2e     translate the workflow.json of a plugin";
 
 /// List, show, check, draw and create workflows
@@ -54,8 +56,8 @@ enum WorkflowCommand {
     },
     /// Show a workflow and its document
     Show {
-        /// Name of the workflow
-        #[arg(value_name = "NAME", add = complete::workflows())]
+        /// Workflow or file to show
+        #[arg(value_name = "NAME|FILE", add = complete::workflows())]
         name: String,
 
         #[command(flatten)]
@@ -72,8 +74,8 @@ enum WorkflowCommand {
     },
     /// Draw a workflow
     Graph {
-        /// Name of the workflow
-        #[arg(value_name = "NAME", add = complete::workflows())]
+        /// Workflow or file to draw
+        #[arg(value_name = "NAME|FILE", add = complete::workflows())]
         name: String,
 
         /// Language of the drawing
@@ -97,11 +99,11 @@ enum WorkflowCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Write a built-in workflow or a workflow.json as a document in .windlass, to change it
+    /// Write a built-in workflow, a workflow.json or a file as a document in .windlass
     #[command(after_help = EJECT)]
     Eject {
-        /// Name of the workflow
-        #[arg(value_name = "NAME", add = complete::workflows())]
+        /// Workflow or file to write
+        #[arg(value_name = "NAME|FILE", add = complete::workflows())]
         name: String,
 
         /// Write it for all projects, beside your own workflows [default: into this project]
@@ -147,13 +149,39 @@ fn scope(is_user: bool) -> NewFileScope {
 
 fn list(invocation: &Invocation, of: &Of) -> Result<Exit, Report> {
     let found = catalog(&invocation.home, &invocation.cwd, &of.plugins)?;
-    tell(&found.problems);
+    tell_briefly(&found.problems, &invocation.cwd);
     let lines: Vec<String> = match of.json {
         true => found.workflows.iter().map(object).collect(),
         false => found.workflows.iter().map(|entry| row(entry, &found.workflows)).collect(),
     };
     let printed = print(&lines)?;
     Ok(if has_errors(&found.problems) { Exit::Configuration } else { printed })
+}
+
+/// Prints one line for each file with problems, and every problem that belongs to no file.
+fn tell_briefly(problems: &[Diagnostic], cwd: &Path) {
+    let (in_files, others): (Vec<Diagnostic>, Vec<Diagnostic>) =
+        problems.iter().cloned().partition(|problem| problem.file.is_some());
+    tell(&others);
+    let mut files: Vec<&str> = in_files.iter().filter_map(|problem| problem.file.as_deref()).collect();
+    files.sort_unstable();
+    files.dedup();
+    for file in &files {
+        let its: Vec<&Diagnostic> = in_files.iter().filter(|problem| problem.is_in(file)).collect();
+        let errors = its.iter().filter(|problem| problem.is_error()).count();
+        let shown = Path::new(file).strip_prefix(cwd).unwrap_or(Path::new(file)).display().to_string();
+        note(&format!("{}: {}", plain_line(&shown), tally(errors, its.len() - errors)));
+    }
+    if !files.is_empty() {
+        note("`windlass workflow check` shows them");
+    }
+}
+
+/// Counts errors and warnings, as in `2 errors, 1 warning`.
+fn tally(errors: usize, warnings: usize) -> String {
+    let counts = [(errors, "error"), (warnings, "warning")].into_iter().filter(|(count, _)| *count > 0);
+    let counts: Vec<String> = counts.map(|(count, word)| words::count(count as u64, word)).collect();
+    counts.join(", ")
 }
 
 fn object(entry: &WorkflowEntry) -> String {
@@ -179,7 +207,7 @@ fn row(entry: &WorkflowEntry, all: &[WorkflowEntry]) -> String {
 }
 
 fn show(invocation: &Invocation, name: &str, of: &Of) -> Result<Exit, Report> {
-    let found = catalog(&invocation.home, &invocation.cwd, &of.plugins)?;
+    let found = catalog_with(&invocation.home, &invocation.cwd, &of.plugins, Some(name))?;
     let entry = find(&found, name)?;
     tell(&found.problems);
     if of.json {

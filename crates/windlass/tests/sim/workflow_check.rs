@@ -33,11 +33,15 @@ fn a_file_that_cannot_be_read_is_in_nobodys_way() {
 
     let listed = place.go(&["workflow", "list"]);
     assert!(listed.stdout.contains("fine"), "{listed}");
+    assert!(listed.stderr.ends_with("\n`windlass workflow check` shows them\n"), "{listed}");
+    assert_eq!(listed.stderr.lines().count(), bad.len() + 1, "one line for each file: {listed}");
     let all = place.go(&["workflow", "check"]);
     assert_eq!(all.code, CONFIGURATION);
     for name in bad {
+        let line = format!(".windlass/workflows/{name}.yaml: 1 error\n");
+        assert!(listed.stderr.contains(&line), "{line} in {listed}");
         let file = format!("{name}.yaml\n");
-        assert!(listed.stderr.contains(&file) && all.stderr.contains(&file), "{file} in {listed} {all}");
+        assert!(all.stderr.contains(&file), "{file} in {all}");
         let path = format!(".windlass/workflows/{name}.yaml");
         for wanted in [name, path.as_str()] {
             let checked = place.go(&["workflow", "check", wanted]);
@@ -107,7 +111,7 @@ fn everyone_says_the_same_of_a_workflow_with_mistakes() {
     let commands: [&[&str]; 5] = [
         &["workflow", "check"],
         &["workflow", "check", "slips"],
-        &["workflow", "list"],
+        &["workflow", "eject", "slips"],
         &["workflow", "show", "slips"],
         &["run", "--workflow", "slips", "x"],
     ];

@@ -202,8 +202,7 @@ fn a_built_in_workflow_is_copied_out_once_and_the_copy_is_run() {
 
     let unknown = place.go(&["workflow", "eject", "../loop"]);
     assert_eq!(unknown.code, CONFIGURATION);
-    assert!(unknown.stderr.contains("no workflow `../loop`"), "{unknown}");
-    assert!(unknown.stderr.contains("there are: loop, tasks"), "{unknown}");
+    assert!(unknown.stderr.contains("there is no file `../loop`"), "{unknown}");
 }
 
 #[test]
@@ -344,4 +343,91 @@ fn two_of_one_name_are_said_and_neighbours_do_not_matter() {
     let missing = place.go(&["run", "--workflow", "nosuch", "x"]);
     assert!(missing.stderr.contains("no workflow `nosuch`"), "{missing}");
     assert_eq!(place.go(&["workflow", "check"]).code, CONFIGURATION);
+}
+
+#[test]
+fn a_workflow_is_also_named_by_its_file() {
+    let place = place(json!([{"steps": [say("Done.")]}]));
+    let text = "# mine\nname: apart\nnodes:\n  - { id: only, prompt: 'Do {{ input }}' }\n";
+    place.sealed.write("other/apart.yaml", text);
+    place
+        .sealed
+        .write("repo/here.yml", "name: apart\nnodes:\n  - { id: here, prompt: 'Here: {{ input }}' }\n");
+    place.sealed.write("other/workflow.json", r#"{"name": "old", "promptTemplate": "Old {input}"}"#);
+    for (file, prompt) in
+        [("../other/apart.yaml", "Do x"), ("here.yml", "Here: x"), ("../other/workflow.json", "Old x")]
+    {
+        let ran = place.go(&["run", "--workflow", file, "x", "--json"]);
+        assert_eq!(ran.code, 0, "{ran}");
+        assert!(place.prompts().last().unwrap().starts_with(prompt), "{file}: {:?}", place.prompts());
+    }
+    let shown = place.go(&["workflow", "show", "../other/apart.yaml"]);
+    assert_eq!(shown.code, 0, "{shown}");
+    assert!(shown.stdout.contains("source      file\n") && shown.stdout.ends_with(text), "{shown}");
+    let drawn = place.go(&["workflow", "graph", "../other/apart.yaml"]);
+    assert_eq!(drawn.code, 0, "{drawn}");
+    assert!(drawn.stdout.contains("only"), "{drawn}");
+    let copied = place.go(&["workflow", "eject", "../other/apart.yaml"]);
+    assert_eq!(copied.code, 0, "{copied}");
+    assert_eq!(place.file(".windlass/workflows/apart.yaml"), text, "a document is copied as it is");
+    // The path means the file also where a workflow has that name.
+    let shown = place.go(&["workflow", "show", "here.yml"]);
+    assert!(shown.stdout.contains("id: here"), "{shown}");
+    assert_eq!(place.go(&["workflow", "eject", "here.yml"]).code, CONFIGURATION, "nothing is overwritten");
+    let translated = place.go(&["workflow", "eject", "../other/workflow.json"]);
+    assert_eq!(translated.code, 0, "{translated}");
+    assert!(place.file(".windlass/workflows/old.yaml").starts_with("# Translated from "));
+}
+
+#[test]
+fn every_command_reports_the_mistakes_in_a_named_file() {
+    let place = place(json!([{"steps": [say("Done.")]}]));
+    place.sealed.write("other/bad.yaml", "name: bad\nnodes:\n  - { id: a, promt: x }\n");
+    write(&place, "broken", "name: broken\nnodes:\n  - { id: a, promt: x }\n");
+    for wanted in ["../other/bad.yaml", "broken"] {
+        for command in [
+            &["workflow", "check"][..],
+            &["workflow", "show"],
+            &["workflow", "graph"],
+            &["workflow", "eject"],
+        ] {
+            let ran = place.go(&[command, &[wanted]].concat());
+            assert_eq!(ran.code, CONFIGURATION, "{ran}");
+            assert!(
+                ran.stderr.contains(".yaml:3:") && !ran.stderr.contains("no workflow"),
+                "{command:?}: {ran}"
+            );
+        }
+        let ran = place.go(&["run", "--workflow", wanted, "x"]);
+        assert_eq!(ran.code, CONFIGURATION, "{ran}");
+        assert!(ran.stderr.contains(".yaml:3:"), "{ran}");
+    }
+    for command in [
+        &["run", "x", "--workflow"][..],
+        &["workflow", "show"],
+        &["workflow", "graph"],
+        &["workflow", "eject"],
+    ] {
+        let ran = place.go(&[command, &["./nowhere.yaml"]].concat());
+        assert_eq!(ran.code, CONFIGURATION, "{ran}");
+        assert!(ran.stderr.starts_with("error: there is no file `./nowhere.yaml`\n  hint: "), "{ran}");
+    }
+}
+
+#[test]
+fn a_workflow_that_is_nearly_named_is_suggested() {
+    let place = place(json!([{"steps": [say("Done.")]}]));
+    write(&place, "feature", "name: feature\nnodes:\n  - { id: a, prompt: x }\n");
+    for command in [
+        &["run", "x", "--workflow"][..],
+        &["workflow", "show"],
+        &["workflow", "check"],
+        &["workflow", "eject"],
+    ] {
+        let ran = place.go(&[command, &["featur"]].concat());
+        assert_eq!(ran.code, CONFIGURATION, "{ran}");
+        let expected =
+            "error: no workflow `featur`\n  hint: did you mean `feature`? there are: feature, loop, tasks\n";
+        assert_eq!(ran.stderr, expected, "{command:?}");
+    }
 }

@@ -11,7 +11,7 @@ pub(super) fn did_you_mean<'n>(written: &str, names: impl IntoIterator<Item = &'
 }
 
 /// Returns the most similar name, if one is similar enough.
-pub(super) fn nearest<'n>(written: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+pub fn nearest<'n>(written: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     let length = written.chars().count();
     if length > COMPARED {
         return None;

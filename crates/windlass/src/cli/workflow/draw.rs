@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use windlass_core::graph::draw::States;
-use windlass_runtime::catalog::catalog;
+use windlass_runtime::catalog::catalog_with;
 
 use super::super::draw::{DrawFormat, picture};
 use super::super::feed::{envelope, words};
@@ -18,7 +18,7 @@ pub(super) fn perform(
     format: DrawFormat,
     of: &Of,
 ) -> Result<Exit, Report> {
-    let found = catalog(&invocation.home, &invocation.cwd, &of.plugins)?;
+    let found = catalog_with(&invocation.home, &invocation.cwd, &of.plugins, Some(name))?;
     let graph = find(&found, name)?.graph();
     let picture = picture(format, &graph, &States::new());
     if of.json {
