@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use windlass_core::graph::check::nearest;
 use windlass_peers::agent::{self, Dialect};
 
 use crate::home::Home;
@@ -50,8 +51,12 @@ fn report(home: &Home, driver: &dyn Dialect) -> DriverReport {
 pub(crate) fn find_agent(home: &Home, name: &str, given: Option<&Path>) -> Result<PathBuf, UserError> {
     let Some(driver) = home.agents.named(name) else {
         let names: Vec<&str> = home.agents.iter().map(|driver| driver.name()).collect();
-        return Err(UserError::new(UserErrorKind::Configuration, format!("no driver `{name}`"))
-            .hint(format!("there are: {}", names.join(", "))));
+        return Err(UserError::new(UserErrorKind::Configuration, format!("no driver `{name}`")).hint(
+            match nearest(name, names.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`? there are: {}", names.join(", ")),
+                None => format!("there are: {}", names.join(", ")),
+            },
+        ));
     };
     if driver.program().is_none() && given.is_none() {
         return crate::os::own_program().map_err(|error| {

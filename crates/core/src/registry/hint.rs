@@ -8,7 +8,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::Registry;
 use super::known::fold;
-use crate::entity::EntityKind;
+use crate::entity::{Entity, EntityKind};
 
 /// The width of the hint column in a list of suggestions.
 pub const SUGGESTION_COLUMNS: usize = 23;
@@ -36,17 +36,20 @@ const BUILTIN: &[(&str, &str)] = &[
     ("run", "<input> | --skill <name> [args] | --command <name> [args] | --agent <name> <prompt>"),
     ("loop", "<prompt> [--check <command>] [--max-iterations <n>]"),
     ("resume", "[run]"),
-    ("ps", "[--here] [--all]"),
-    ("show", "<run> [--graph | --explain <node>]"),
-    ("logs", "<run> [-f]"),
-    ("answer", "<run> <text>"),
-    ("approve", "<run> [--deny <reason>]"),
-    ("send", "<run> --event <name> [text]"),
-    ("pause", "<run>"),
-    ("cancel", "<run>"),
-    ("replay", "<run> [--what-if <key>=<value>]"),
-    ("fork", "<run> --at <node>[:<iteration>]"),
-    ("workflow", "list | show <name> | check [name | file] | graph <name> | new <name> | schema"),
+    ("ps", "[--here] [--all] [--limit <n>]"),
+    ("show", "[run] [--graph | --explain <node>]"),
+    ("logs", "[run] [-f]"),
+    ("answer", "[run] <text>"),
+    ("approve", "[run] [--deny <reason>]"),
+    ("send", "[run] --event <name> [text]"),
+    ("pause", "[run]"),
+    ("cancel", "[run]"),
+    ("replay", "[run] [--what-if <key>=<value>]"),
+    ("fork", "[run] --at <node>[:<iteration>]"),
+    (
+        "workflow",
+        "list | show <name | file> | check [name | file] | graph <name | file> | new <name> | eject <name | file> | schema",
+    ),
     (
         "tasks",
         "init | list | add <name> | next | set <id> <status> | run [--jobs <n>] | check | graph | migrate <file>",
@@ -58,17 +61,23 @@ const BUILTIN: &[(&str, &str)] = &[
     ("doctor", ""),
     ("demo", "[--keep] [--fast]"),
     ("completions", "<shell>"),
+    ("sim", "--check <script>"),
+    ("help", "[command]"),
+    ("version", ""),
 ];
 
-/// Returns the hint for a name, with or without a slash before it. Prefers the entity's own hint to a
-/// built-in one.
+/// Returns the hint for a name, with or without a slash before it. Prefers the hint of an entity with this name
+/// to a built-in one, and that to the hint of an entity with this alias.
 pub fn hint<'r>(registry: &'r Registry, name: &str) -> Option<Hint<'r>> {
     let name = name.strip_prefix('/').unwrap_or(name);
-    let own = registry.find(name).into_iter().find_map(|entity| {
+    let own = |entity: &'r Entity| {
         let text = entity.argument_hint.as_deref()?.trim();
         (!text.is_empty()).then_some(Hint { text, kind: Some(entity.kind) })
-    });
-    own.or_else(|| builtin(&fold(name)).map(|text| Hint { text, kind: None }))
+    };
+    let (named, aliased): (Vec<&Entity>, Vec<&Entity>) =
+        registry.find(name).into_iter().partition(|entity| fold(&entity.name) == fold(name));
+    let built_in = || builtin(&fold(name)).map(|text| Hint { text, kind: None });
+    named.into_iter().find_map(own).or_else(built_in).or_else(|| aliased.into_iter().find_map(own))
 }
 
 fn builtin(name: &str) -> Option<&'static str> {
@@ -144,9 +153,8 @@ pub fn parse_input(input: &str) -> TypedInput<'_> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::known::tests::found;
+    use super::super::known::tests::{also, found};
     use super::*;
-    use crate::entity::Entity;
 
     fn hinted(kind: EntityKind, name: &str, hint: &str) -> Entity {
         Entity { argument_hint: Some(hint.into()), ..found(kind, name) }
@@ -169,8 +177,17 @@ mod tests {
         ]);
         assert_eq!(shown(&registry, "/COMMIT"), Some(("<as command>".into(), Some(EntityKind::Command))));
         assert_eq!(shown(&registry, "debug"), Some(("<as skill>".into(), Some(EntityKind::Skill))));
-        assert_eq!(shown(&registry, "show"), Some(("<run> [--graph | --explain <node>]".into(), None)));
+        assert_eq!(shown(&registry, "show"), Some(("[run] [--graph | --explain <node>]".into(), None)));
         assert_eq!(shown(&registry, "mine"), None);
+    }
+
+    #[test]
+    fn a_verb_comes_before_an_alias_and_an_alias_before_nothing() {
+        let aliased = also(hinted(EntityKind::Command, "create-tasks", "<spec-path>"), &["tasks", "cut"]);
+        let registry = Registry::new(vec![aliased]);
+        let (text, kind) = shown(&registry, "tasks").unwrap();
+        assert!(text.starts_with("init | list | add <name>") && kind.is_none(), "{text}");
+        assert_eq!(shown(&registry, "cut"), Some(("<spec-path>".into(), Some(EntityKind::Command))));
     }
 
     #[test]

@@ -66,6 +66,22 @@ fn simplified(name: &str) -> String {
     name.chars().filter(|c| !matches!(c, '_' | '-' | ' ')).flat_map(char::to_lowercase).collect()
 }
 
+impl UnknownName {
+    /// Returns the message without the suggestion.
+    pub fn text(&self) -> String {
+        let text = format!("{} not found: {}", self.kind, quoted(&self.name));
+        match self.elsewhere {
+            Some(kind) => format!("{text} (there is {} of that name)", one(kind)),
+            None => text,
+        }
+    }
+
+    /// Returns a hint with the most similar name.
+    pub fn suggestion(&self) -> Option<String> {
+        self.near.as_ref().map(|near| format!("did you mean `{near}`?"))
+    }
+}
+
 impl fmt::Display for UnknownName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} not found: {}", self.kind, quoted(&self.name))?;

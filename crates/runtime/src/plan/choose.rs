@@ -82,8 +82,9 @@ impl<'a> WorkflowSources<'a> {
         let found = loaded.registry.lookup(*kind, name);
         let entity = found.map_err(|miss| {
             let Some(problem) = loaded.broken(name) else {
-                let hint = format!("`windlass entities list --type {kind}` lists them");
-                return UserError::new(UserErrorKind::Configuration, miss.to_string()).hint(hint);
+                let list = format!("`windlass entities list --type {kind}` lists them");
+                let hint = miss.suggestion().map(|near| format!("{near} {list}")).unwrap_or(list);
+                return UserError::new(UserErrorKind::Configuration, miss.text()).hint(hint);
             };
             let text = format!("{kind} `{name}` cannot be used: {}", entities::why(problem));
             let hint = problem.hint.clone();

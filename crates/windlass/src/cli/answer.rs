@@ -17,10 +17,10 @@ use crate::exit::Exit;
 
 const EXAMPLES: &str = "\
 Examples:
-  windlass answer \"port 8080\"                   the run of this folder that waits for you
+  windlass answer \"port 8080\"  the run of this folder that waits
   windlass answer k3f9 \"port 8080\"
   windlass answer k3f9 Postgres --question \"Which database?\"
-  windlass show k3f9                            see the open questions and their choices";
+  windlass show k3f9           the open questions and their choices";
 
 /// The shortest text that may be taken for the id of a run. An answer is often a short word or a number.
 const RUN_LIKE: usize = 4;
@@ -58,9 +58,10 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Returns the words that may be the answer.
+    /// Returns the argument that may be a mistyped flag.
     pub(crate) fn text(&self) -> Option<&str> {
-        self.text.as_deref().or(self.run.as_deref())
+        let words = [self.run.as_deref(), self.text.as_deref()];
+        words.into_iter().flatten().find(|word| word.starts_with("--"))
     }
 }
 

@@ -1,5 +1,6 @@
 //! The verbs of the command line: parses the arguments and runs one verb.
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
@@ -7,13 +8,14 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use windlass_runtime::{adopt_orphans, end_all_adopted};
 
+use super::help::show;
 use super::invocation::Invocation;
-use super::output::OutputWriter;
 use super::report::Report;
 use super::sanitize::plain;
 use super::{
     answer, approve, attach, cancel, complete, completions, config, demo, doctor, entities, fast_help, fork,
-    hint, logs, r#loop, mcp, pause, plugin, ps, replay, resume, run, send, show, tasks, typo, workflow,
+    help, hint, logs, r#loop, mcp, mistake, overview, pause, plugin, ps, replay, resume, run, send, show, sim,
+    tasks, typo, workflow,
 };
 use crate::exit::Exit;
 
@@ -25,7 +27,7 @@ Examples:
   windlass ps                                list running and resumable runs
   windlass resume                            continue after Ctrl-C, a crash or a pause
 
-`windlass COMMAND --help` explains a command, with examples.
+`windlass help COMMAND` explains a command, with examples.
 
 Exit codes:
   0 completed    3 configuration      6 timeout           9 exhausted
@@ -54,8 +56,8 @@ Control runs:
   answer       Answer a question that a run asks
   approve      Allow or refuse the tool that a run asks for
   send         Send an event to a run that waits for it
-  pause        Pause a run: finish the sessions in progress and start nothing new
-  resume       Continue a run that was interrupted, is paused, or ended without success
+  pause        Finish the sessions in progress and start nothing new
+  resume       Continue a run that was interrupted, paused or not completed
   cancel       Stop a run and everything it started
   fork         Start a new run from a node of another run
   replay       Repeat the decisions of a run without an agent, and compare them
@@ -67,6 +69,7 @@ Manage files and settings:
   hint         Show the arguments of a command, skill, agent or verb
   config       Show the settings and where each comes from
   doctor       Check which agent CLIs are installed and what each can do
+  sim          Play a script as an agent, without a model
   completions  Print a completion script for a shell
 
 Options:
@@ -75,7 +78,7 @@ Options:
 /// Run coding agents in loops until the work is proven done; no crash loses a step
 #[derive(Debug, Parser)]
 #[command(name = "windlass", version, after_help = EXAMPLES, disable_help_subcommand = true)]
-#[command(arg_required_else_help = true, max_term_width = 100, help_template = HELP)]
+#[command(max_term_width = 80, help_template = HELP)]
 pub(crate) struct Windlass {
     #[command(subcommand)]
     verb: CliCommand,
@@ -106,6 +109,11 @@ enum CliCommand {
     Doctor(doctor::Args),
     Demo(demo::Args),
     Completions(completions::Args),
+    Sim(sim::Args),
+    #[command(hide = true)]
+    Help(help::Args),
+    #[command(hide = true)]
+    Version(help::VersionArgs),
     #[command(hide = true)]
     Mcp(mcp::Args),
 }
@@ -159,6 +167,9 @@ impl CliCommand {
             | CliCommand::Doctor(_)
             | CliCommand::Demo(_)
             | CliCommand::Completions(_)
+            | CliCommand::Sim(_)
+            | CliCommand::Help(_)
+            | CliCommand::Version(_)
             | CliCommand::Mcp(_) => Audience::Anybody,
         }
     }
@@ -170,14 +181,21 @@ pub(crate) fn main() -> ExitCode {
         return show(text).unwrap_or_else(|report| report.print()).into();
     }
     complete::answer();
-    let done = match Windlass::try_parse() {
-        Ok(typed) => match typed.verb.text().and_then(|text| typo::mistyped(text, std::env::args_os())) {
-            Some(error) => explain(&error),
+    parse_and_perform().unwrap_or_else(|report| report.print()).into()
+}
+
+fn parse_and_perform() -> Result<Exit, Report> {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    if words.len() < 2 {
+        return overview::perform();
+    }
+    match Windlass::try_parse_from(&words) {
+        Ok(typed) => match typed.verb.text().and_then(|text| typo::mistyped(text, &words)) {
+            Some(error) => explain(&error, &words),
             None => perform(typed.verb),
         },
-        Err(error) => explain(&error),
-    };
-    done.unwrap_or_else(|report| report.print()).into()
+        Err(error) => explain(&typo::mistyped_before(error, &words), &words),
+    }
 }
 
 /// Returns the clap definition of the whole command line.
@@ -221,26 +239,24 @@ fn run_command(verb: CliCommand) -> Result<Exit, Report> {
         CliCommand::Doctor(args) => doctor::perform(&args),
         CliCommand::Demo(args) => demo::perform(&args),
         CliCommand::Completions(args) => completions::perform(&args),
+        CliCommand::Sim(args) => sim::perform(&args),
+        CliCommand::Help(args) => help::perform(&args),
+        CliCommand::Version(_) => help::version(),
         CliCommand::Mcp(args) => mcp::perform(args),
     }
 }
 
-/// Prints clap's help and version to standard output, and its errors to standard error. The text may quote
-/// escape sequences that somebody typed.
-fn explain(error: &clap::Error) -> Result<Exit, Report> {
-    let text = plain(&error.render().to_string());
-    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        return show(&text);
+/// Prints clap's help and version to standard output. Turns its errors into our own. The text may quote escape
+/// sequences that somebody typed.
+fn explain(error: &clap::Error, words: &[OsString]) -> Result<Exit, Report> {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => show(&plain(&error.render().to_string())),
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            super::report::note(plain(&error.render().to_string()).trim_end());
+            Ok(Exit::Usage)
+        }
+        _ => Err(mistake::report(error, words)),
     }
-    let text = text.trim_end();
-    super::report::note(text);
-    Ok(Exit::Usage)
-}
-
-fn show(text: &str) -> Result<Exit, Report> {
-    let mut out = OutputWriter::stdout();
-    out.text(text);
-    out.end(Exit::Completed)
 }
 
 #[cfg(test)]
@@ -272,6 +288,32 @@ mod tests {
             let examples = verb.get_after_help().map(ToString::to_string).unwrap_or_default();
             assert!(examples.starts_with("Examples:\n  windlass"), "{}", verb.get_name());
         }
+    }
+
+    /// Visits a command and all commands below it, with the words that name each.
+    fn each(verb: &clap::Command, words: &[String], visit: &mut impl FnMut(&clap::Command, &[String])) {
+        visit(verb, words);
+        for below in verb.get_subcommands() {
+            each(below, &[words, &[below.get_name().to_owned()]].concat(), visit);
+        }
+    }
+
+    #[test]
+    fn every_help_page_fits_80_columns() {
+        let mut wide = Vec::new();
+        each(&grammar(), &["windlass".to_owned()], &mut |verb, words| {
+            // clap would break a wide example in two.
+            let examples = verb.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let lines = examples.lines().filter(|line| line.chars().count() > 80);
+            wide.extend(lines.map(|line| format!("{}: {line}", words.join(" "))));
+            for flag in ["-h", "--help"] {
+                let typed = words.iter().map(String::as_str).chain([flag]);
+                let help = Windlass::try_parse_from(typed).unwrap_err().render().to_string();
+                let lines = help.lines().filter(|line| line.chars().count() > 80);
+                wide.extend(lines.map(|line| format!("{} {flag}: {line}", words.join(" "))));
+            }
+        });
+        assert!(wide.is_empty(), "wider than 80 columns:\n{}", wide.join("\n"));
     }
 
     /// A verb that is added without saying who may use it does not build. This is what was said.
@@ -311,6 +353,9 @@ mod tests {
             &["doctor"],
             &["demo"],
             &["completions", "bash"],
+            &["sim"],
+            &["help"],
+            &["version"],
             &["mcp"],
         ];
         let who = |typed: &[&str]| {

@@ -31,13 +31,28 @@ pub(super) fn entities(kind: Option<EntityKind>) -> ArgValueCompleter {
 /// Completes the names of entities and of verbs.
 pub(super) fn entities_and_verbs() -> ArgValueCompleter {
     completer(|invocation, typed| {
-        let verbs = super::command::grammar();
-        let verbs = verbs.get_subcommands().filter(|verb| !verb.is_hide_set());
-        let about = |verb: &clap::Command| verb.get_about().map(ToString::to_string).unwrap_or_default();
-        let verbs = verbs.filter_map(|verb| candidate(verb.get_name(), &about(verb), typed));
         let entities = files::entities(invocation, None, typed).unwrap_or_default();
-        Some(entities.into_iter().chain(verbs).collect())
+        Some(entities.into_iter().chain(verbs_below(&super::command::grammar(), typed)).collect())
     })
+}
+
+/// Completes the names of verbs, after the verbs on the line.
+pub(super) fn verbs() -> ArgValueCompleter {
+    completer(|_, typed| {
+        let grammar = super::command::grammar();
+        let words: Vec<OsString> = line().skip(1).collect();
+        // The last word is the one that is being typed.
+        let before = words.split_last().map_or(&[][..], |(_, before)| before);
+        let known = before.iter().map_while(|word| word.to_str());
+        let verb = known.fold(&grammar, |verb, word| verb.find_subcommand(word).unwrap_or(verb));
+        Some(verbs_below(verb, typed))
+    })
+}
+
+fn verbs_below(verb: &clap::Command, typed: &str) -> Vec<CompletionCandidate> {
+    let verbs = verb.get_subcommands().filter(|verb| !verb.is_hide_set());
+    let about = |verb: &clap::Command| verb.get_about().map(ToString::to_string).unwrap_or_default();
+    verbs.filter_map(|verb| candidate(verb.get_name(), &about(verb), typed)).collect()
 }
 
 /// Completes the names of workflows, and the paths of workflow files.

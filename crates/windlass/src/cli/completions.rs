@@ -12,7 +12,7 @@ use crate::exit::Exit;
 
 const EXAMPLES: &str = "\
 Examples:
-  windlass completions bash > ~/.local/share/bash-completion/completions/windlass
+  windlass completions bash >> ~/.bash_completion
   windlass completions zsh > ~/.zfunc/_windlass
   windlass completions fish > ~/.config/fish/completions/windlass.fish";
 

@@ -21,11 +21,11 @@ use crate::exit::Exit;
 
 const EXAMPLES: &str = "\
 Examples:
-  windlass entities                              list everything you can call by name
-  windlass entities --type skill --all           list all skills, also hidden ones
-  windlass entities show commit --args \"fix typo\" show the prompt that the agent would get
-  windlass entities check                        report the errors in all files
-  windlass entities eject commit                 copy it to .windlass, to change it";
+  windlass entities                     list all that you can call by name
+  windlass entities --type skill --all  list all skills, also hidden ones
+  windlass entities show commit         show its text and where it is from
+  windlass entities check               report the errors in all files
+  windlass entities eject commit        copy it to .windlass, to change it";
 
 /// List, show, check and copy commands, skills and agents
 ///
@@ -302,11 +302,13 @@ fn find<'a>(loaded: &'a LoadedEntities, kind: Option<EntityKind>, name: &str) ->
     let name = name.strip_prefix('/').unwrap_or(name);
     let registry = &loaded.registry;
     if let Some(kind) = kind {
-        return registry.lookup(kind, name).map_err(|missing| miss(loaded, name, &missing.to_string()));
+        return registry
+            .lookup(kind, name)
+            .map_err(|missing| miss(loaded, name, missing.text(), missing.suggestion()));
     }
     let found = registry.find(name);
     let Some(first) = found.first() else {
-        return Err(miss(loaded, name, &unknown(registry, name)));
+        return Err(unknown(loaded, name));
     };
     for other in found.iter().skip(1) {
         note(&format!("there is also the {} `{}`: use --type {0}", other.kind, plain_line(&other.name)));
@@ -315,7 +317,7 @@ fn find<'a>(loaded: &'a LoadedEntities, kind: Option<EntityKind>, name: &str) ->
 }
 
 /// Reports that no entity has the name, or that its file is broken.
-pub(super) fn miss(loaded: &LoadedEntities, name: &str, text: &str) -> Report {
+fn miss(loaded: &LoadedEntities, name: &str, text: String, near: Option<String>) -> Report {
     match loaded.broken(name) {
         Some(problem) => {
             let text = format!("`{name}` cannot be used: {}", entities::why(problem));
@@ -323,16 +325,18 @@ pub(super) fn miss(loaded: &LoadedEntities, name: &str, text: &str) -> Report {
                 .hint("`windlass entities check` shows the line")
         }
         None => {
-            Report::new(Exit::Configuration, plain_line(text)).hint("`windlass entities` lists the names")
+            let list = "`windlass entities` lists the names";
+            let hint = near.map(|near| format!("{near} {list}")).unwrap_or_else(|| list.to_owned());
+            Report::new(Exit::Configuration, plain_line(&text)).hint(hint)
         }
     }
 }
 
-/// Says that no entity has the name, and suggests a similar one.
-pub(super) fn unknown(registry: &Registry, name: &str) -> String {
-    let near = EntityKind::ALL.into_iter().find_map(|kind| registry.suggest(kind, name));
-    let near = near.map(|near| format!(" (did you mean {near:?}?)")).unwrap_or_default();
-    format!("no command, skill or agent is called {name:?}{near}")
+/// Reports that no entity has the name, and suggests a similar one.
+pub(super) fn unknown(loaded: &LoadedEntities, name: &str) -> Report {
+    let near = EntityKind::ALL.into_iter().find_map(|kind| loaded.registry.suggest(kind, name));
+    let near = near.map(|near| format!("did you mean `{near}`?"));
+    miss(loaded, name, format!("no command, skill or agent is called {name:?}"), near)
 }
 
 impl Show {

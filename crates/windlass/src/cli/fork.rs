@@ -21,10 +21,10 @@ use crate::exit::Exit;
 
 const EXAMPLES: &str = "\
 Examples:
-  windlass fork k3f9 --at fix                     start where `fix` first started
-  windlass fork k3f9 --at fix:3                   start where `fix` started for the third time
-  windlass fork k3f9 --at loop:2 --detach         in a run of one session: start at its second turn
-  windlass fork k3f9 --at ok --on-question wait   wait for an answer that nobody could give before";
+  windlass fork k3f9 --at fix         start where `fix` first started
+  windlass fork k3f9 --at fix:3       where it started for the third time
+  windlass fork --at loop:2 --detach  a run of one session: its second turn
+  windlass fork k3f9 --at ok --on-question wait";
 
 /// Start a new run from a node of another run
 ///

@@ -6,7 +6,7 @@ use serde_json::json;
 use windlass_core::registry::hint;
 
 use super::complete;
-use super::entities::{load, miss, unknown};
+use super::entities::{load, unknown};
 use super::feed::{envelope, words};
 use super::invocation::{Invocation, print};
 use super::report::Report;
@@ -46,7 +46,7 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
         Some(hint) => hint.text,
         // The entity exists and declares no arguments.
         None if !loaded.registry.find(name).is_empty() => "",
-        None => return Err(miss(&loaded, name, &unknown(&loaded.registry, name))),
+        None => return Err(unknown(&loaded, name)),
     };
     if args.json {
         return print(&[envelope("hint", words::now(), None, json!({ "name": name, "hint": hint }))]);

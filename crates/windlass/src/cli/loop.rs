@@ -12,7 +12,7 @@ Examples:
   windlass loop \"port the parser\" --max-iterations 30 --mode in_session
   windlass loop - < prompt.md
   windlass loop \"fix what you find\" --until-signal COMPLETE
-  WINDLASS_SIM_SCRIPT=demo.json windlass loop \"try it\" --driver sim   play a script, no model";
+  WINDLASS_SIM_SCRIPT=demo.json windlass loop \"try it\" --driver sim";
 
 /// Loop an agent on PROMPT until the work is done
 ///

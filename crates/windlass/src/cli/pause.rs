@@ -28,7 +28,7 @@ Examples:
   windlass pause k3f9
   windlass resume k3f9         continue it";
 
-/// Pause a run: finish the sessions in progress and start nothing new
+/// Finish the sessions in progress and start nothing new
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {

@@ -25,8 +25,8 @@ use change::SettingChange;
 
 const EXAMPLES: &str = "\
 Examples:
-  windlass replay k3f9                                  check that all decisions are the same
-  windlass replay k3f9 --what-if max_iterations=3       see where the run would have differed
+  windlass replay k3f9  check that all decisions are the same
+  windlass replay k3f9 --what-if max_iterations=3
   windlass replay k3f9 --what-if budget.cost=2 --what-if timeout=30m";
 
 /// Repeat the decisions of a run without an agent, and compare them

@@ -35,7 +35,7 @@ Examples:
   windlass resume k3f9 --budget cost=+5       five more dollars
   windlass resume k3f9 --message \"use the v2 API\"";
 
-/// Continue a run that was interrupted, is paused, or ended without success
+/// Continue a run that was interrupted, paused or not completed
 ///
 /// The run continues after its last recorded step: Windlass repeats nothing that has finished. Completed and
 /// cancelled runs cannot continue.

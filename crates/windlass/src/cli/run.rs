@@ -13,11 +13,11 @@ const EXAMPLES: &str = "\
 Examples:
   windlass run \"login flow on xyz.com\" --plugin ./e2e
   windlass run \"login flow\" --plugin ./e2e --workflow e2e --json
-  windlass run \"login flow\" --workflow ./e2e.yaml    run the workflow of a file
-  windlass run - < task.md                        read the input from a file
+  windlass run \"login flow\" --workflow ./e2e.yaml
+  windlass run - < task.md                  read the input from a file
   windlass run \"fix #12\" --check \"test=cargo test\" --timeout 2h
   windlass run \"login flow\" --plugin ./e2e -- --add-dir ../shared
-  windlass run --skill commit \"only the parser\"   run one session with a skill
+  windlass run --skill commit \"the parser\"  run one session with a skill
   windlass run --agent reviewer \"the last three commits\"";
 
 /// Run a workflow on INPUT until it is done
@@ -59,7 +59,7 @@ pub(crate) struct Args {
     agent: Option<String>,
 
     /// Run up to N tasks of a task loop at once, each in its own worktree [default: as the workflow says]
-    #[arg(long, value_name = "N", value_parser = jobs, conflicts_with = "entity", help_heading = WORK)]
+    #[arg(long, value_name = "N", value_parser = jobs, allow_negative_numbers = true, conflicts_with = "entity", help_heading = WORK)]
     jobs: Option<u32>,
 
     #[command(flatten)]

@@ -70,7 +70,7 @@ pub(crate) struct RunFlags {
 
     /// Stop each looping session after N turns or, if no session loops, each task loop after N iterations; 0
     /// means no limit [default: 15 turns, 100 iterations]
-    #[arg(long, value_name = "N", help_heading = LIMITS)]
+    #[arg(long, value_name = "N", value_parser = count, allow_negative_numbers = true, help_heading = LIMITS)]
     max_iterations: Option<u32>,
 
     /// Loop mode: fresh (a new session for each iteration), in_session (one session that may not stop),
@@ -132,12 +132,17 @@ pub(super) fn words_of<T: Clone + Send + Sync + 'static, const N: usize>(
     PossibleValuesParser::new(known).try_map(move |word| meaning(word).ok_or("not one of the words"))
 }
 
+/// Parses a number of iterations: zero or more.
+fn count(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| "it must be a whole number, and 0 means no limit".to_owned())
+}
+
 /// Parses a number of jobs: one or more.
 pub(super) fn jobs(text: &str) -> Result<u32, String> {
     match text.parse() {
-        Ok(0) => Err("it must be at least 1".to_owned()),
+        Ok(0) => Err("it must be 1 or more".to_owned()),
         Ok(jobs) => Ok(jobs),
-        Err(_) => Err("it must be a number".to_owned()),
+        Err(_) => Err("it must be a whole number, 1 or more".to_owned()),
     }
 }
 

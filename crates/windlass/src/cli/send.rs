@@ -16,9 +16,9 @@ use crate::exit::Exit;
 
 const EXAMPLES: &str = "\
 Examples:
-  windlass send --event deployed                     the newest run of this folder that is not over
+  windlass send --event deployed            the newest run that is not over
   windlass send k3f9 --event deployed
-  windlass send k3f9 --event review \"looks good\"    the text becomes the output of the node";
+  windlass send k3f9 --event review \"fine\"  the text becomes the node's output";
 
 /// Send an event to a run that waits for it
 ///

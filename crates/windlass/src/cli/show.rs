@@ -19,12 +19,11 @@ use crate::exit::Exit;
 
 const EXAMPLES: &str = "\
 Examples:
-  windlass show                                         the newest run of this folder
-  windlass show k3f9
+  windlass show                       the newest run of this folder
   windlass show k3f9 --json
-  windlass show k3f9 --graph --format svg > k3f9.svg    draw the progress of each node
-  windlass show k3f9 --explain fix                      explain why a node ran, or did not
-  windlass show k3f9 --explain fix@2                    explain its second iteration";
+  windlass show k3f9 --graph --format svg > k3f9.svg
+  windlass show k3f9 --explain fix    why a node ran, or did not
+  windlass show k3f9 --explain fix@2  its second iteration";
 
 /// Show a run: its state, nodes, sessions and open questions
 #[derive(Debug, clap::Args)]

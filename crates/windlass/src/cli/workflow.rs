@@ -24,20 +24,20 @@ const EXAMPLES: &str = "\
 Examples:
   windlass workflow list --plugin ./e2e
   windlass workflow show e2e --plugin ./e2e
-  windlass workflow check                        check all workflows
-  windlass workflow check ./e2e/workflow.json    check one file
-  windlass workflow new release                  create a commented document
-  windlass workflow eject loop                   copy it to .windlass, to change it
+  windlass workflow check                      check all workflows
+  windlass workflow check ./e2e/workflow.json  check one file
+  windlass workflow new release                create a commented document
+  windlass workflow eject loop                 copy it, to change it
+  windlass workflow graph ./release.yaml       draw the workflow of a file
   windlass workflow graph release --format svg > release.svg
-  windlass workflow graph ./release.yaml         draw the workflow of a file
   windlass workflow schema > workflow.schema.json";
 
 const EJECT: &str = "\
 Examples:
-  windlass workflow eject tasks                  copy it to .windlass/workflows/tasks.yaml
+  windlass workflow eject tasks                  copy it to .windlass/workflows
   windlass workflow eject loop --user            copy it for all projects
   windlass workflow eject ../other/release.yaml  copy the document of a file
-  windlass workflow eject e2e --plugin ./e2e     translate the workflow.json of a plugin";
+  windlass workflow eject e2e --plugin ./e2e     translate a workflow.json";
 
 /// List, show, check, draw and create workflows
 #[derive(Debug, clap::Args)]

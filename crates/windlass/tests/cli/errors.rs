@@ -26,15 +26,108 @@ fn a_wrong_command_line_is_usage() {
         &["INPUT is missing", "hint: say what to do, in quotes: windlass run \"fix the login\""],
     );
     assert_fails(&stage, &["run", "--", "x"], 2, &["INPUT is missing"]);
-    assert_fails(&stage, &["loop"], 2, &["<PROMPT>"]);
+    assert_fails(
+        &stage,
+        &["loop"],
+        2,
+        &["PROMPT is missing", "hint: as in: windlass loop \"make the tests pass\""],
+    );
     assert_fails(&stage, &["loop", ""], 2, &["the input is empty"]);
-    assert_fails(&stage, &["rnu", "x"], 2, &["unrecognized subcommand 'rnu'"]);
-    assert_fails(&stage, &["ps", "--jsno"], 2, &["'--json'"]);
-    assert_fails(&stage, &["run", "--dryrun"], 2, &["'--dryrun'", "'--dry-run'"]);
+    assert_fails(
+        &stage,
+        &["rnu", "x"],
+        2,
+        &["there is no command `rnu`", "hint: did you mean `windlass run`?"],
+    );
+    assert_fails(
+        &stage,
+        &["ps", "--jsno"],
+        2,
+        &["there is no flag `--jsno`", "hint: did you mean `--json`?"],
+    );
+    assert_fails(
+        &stage,
+        &["run", "--dryrun"],
+        2,
+        &["there is no flag `--dryrun`", "hint: did you mean `--dry-run`?"],
+    );
     assert_fails(&stage, &["run", "--odd-flag", "x"], 2, &["there is no flag `--odd-flag`"]);
     assert_fails(&stage, &["loop", "x", "--isolation", "loose"], 2, &["strict, minimal, permissive"]);
     assert_fails(&stage, &["loop", "x", "--timeout", "soon"], 2, &["90s, 30m or 2h"]);
-    assert_fails(&stage, &["loop", "x", "--max-iterations", "many"], 2, &["--max-iterations"]);
+    let number = "is no value for --max-iterations: it must be a whole number, and 0 means no limit";
+    for value in ["many", "-1", "1.5", "99999999999"] {
+        let said = format!("error: `{value}` {number}\n");
+        assert_fails(&stage, &["loop", "x", "--max-iterations", value], 2, &[&said]);
+    }
+}
+
+#[test]
+fn a_near_miss_is_suggested_in_one_style() {
+    let stage = Stage::new();
+    stage.place.write("repo/.windlass/workflows/feature.yaml", "name: feature\nnodes:\n  - { prompt: x }\n");
+    let cases: [(&[&str], i32, &str, &str); 13] = [
+        (&["lop"], 2, "there is no command `lop`", "`windlass loop`?"),
+        (&["tasks", "rnu"], 2, "`windlass tasks` has no command `rnu`", "`windlass tasks run`?"),
+        (&["help", "shwo"], 2, "there is no command `shwo`", "`windlass show`?"),
+        (
+            &["help", "workflow", "grap"],
+            2,
+            "`windlass workflow` has no command `grap`",
+            "`windlass workflow graph`?",
+        ),
+        (
+            &["loop", "--max-iteration", "3", "x"],
+            2,
+            "there is no flag `--max-iteration`",
+            "`--max-iterations`?",
+        ),
+        (&["tasks", "run", "--job", "3"], 2, "there is no flag `--job`", "`--jobs`?"),
+        (&["answer", "--questoin", "x"], 2, "there is no flag `--questoin`", "`--question`?"),
+        (
+            &["loop", "x", "--mode", "frsh"],
+            2,
+            "`frsh` is no value for --mode",
+            "`fresh`? it is one of fresh, ",
+        ),
+        (&["run", "x", "--workflow", "featur"], 3, "no workflow `featur`", "`feature`? there are: "),
+        (&["run", "x", "--skill", "comit"], 3, "skill not found: \"comit\"", "`commit`?"),
+        (&["entities", "show", "comit"], 3, "no command, skill or agent is called \"comit\"", "`commit`?"),
+        (&["hint", "comit"], 3, "no command, skill or agent is called \"comit\"", "`commit`?"),
+        (&["loop", "x", "--driver", "cluade"], 3, "no driver `cluade`", "`claude`? there are: claude, sim"),
+    ];
+    for (args, code, error, near) in cases {
+        assert_fails(&stage, args, code, &[&format!("error: {error}\n  hint: did you mean {near}")]);
+    }
+}
+
+#[test]
+fn no_mistake_is_told_in_claps_words() {
+    let stage = Stage::new();
+    let cases: [&[&str]; 12] = [
+        &["ps", "x"],
+        &["loop", "fix", "the", "tests"],
+        &["fork", "x"],
+        &["tasks", "set", "3"],
+        &["tasks", "add", "x", "--priority", "a"],
+        &["run", "x", "--jobs", "0"],
+        &["run", "x", "--skill", "a", "--workflow", "b"],
+        &["ps", "--json", "--json"],
+        &["loop", "x", "--isolation"],
+        &["loop", "x", "--model", "-y"],
+        &["--bogus"],
+        &["xyzzy"],
+    ];
+    for args in cases {
+        let output = stage.run(args);
+        assert_exit(&output, 2);
+        let said = text(&output.stderr);
+        let lines: Vec<&str> = said.lines().collect();
+        assert!(lines.len() == 2 && lines[0].starts_with("error: "), "{args:?}: {said}");
+        assert!(lines[1].starts_with("  hint: "), "{args:?}: {said}");
+        for clap in ["tip:", "Usage:", "invalid digit", "unexpected argument", "'"] {
+            assert!(!said.contains(clap), "{args:?}: {said}");
+        }
+    }
 }
 
 #[test]

@@ -197,7 +197,7 @@ fn a_name_that_nothing_has_says_what_was_meant() {
     let place = place();
     let ran = place.go(&["run", "--skill", "comit", "x"]);
     assert_eq!(ran.code, 3);
-    let expected = "error: skill not found: \"comit\" (did you mean \"commit\"?)\n";
+    let expected = "error: skill not found: \"comit\"\n  hint: did you mean `commit`? ";
     assert!(ran.stderr.contains(expected), "{}", ran.stderr);
     assert!(place.requests().is_empty());
 }

@@ -274,7 +274,7 @@ fn show_says_where_it_comes_from_and_what_it_hides() {
     assert!(ran.stdout.ends_with("\nDo mine: a b\n"), "{}", ran.stdout);
     let miss = place.go(&["entities", "show", "comit"]);
     assert_eq!(miss.code, 3);
-    assert!(miss.stderr.contains("(did you mean \"commit\"?)"), "{}", miss.stderr);
+    assert!(miss.stderr.contains("hint: did you mean `commit`? "), "{}", miss.stderr);
 }
 
 #[test]
@@ -305,11 +305,13 @@ fn a_hint_is_the_entitys_own_or_the_built_in_one() {
     assert_eq!(hint("commit").stdout, "[message] | --amend\n");
     assert_eq!(hint("/commit").stdout, "[message] | --amend\n");
     assert_eq!(hint("doctor").stdout, "\n");
+    // An entity has the alias `tasks`.
+    assert!(hint("tasks").stdout.starts_with("init | list | add <name> | "), "{}", hint("tasks"));
     place.sealed.write("repo/.claude/commands/commit.md", "---\nargument-hint: <my own>\n---\nX");
     assert_eq!(hint("COMMIT").stdout, "<my own>\n");
     let miss = hint("comit");
     assert_eq!(miss.code, 3);
-    assert!(miss.stderr.contains("(did you mean \"commit\"?)"), "{}", miss.stderr);
+    assert!(miss.stderr.contains("hint: did you mean `commit`? "), "{}", miss.stderr);
 }
 
 #[test]

@@ -26,10 +26,10 @@ Examples:
   windlass tasks add \"Write the parser\" --priority 1
   windlass tasks add \"Write the printer\" --after 1
   windlass tasks list
-  windlass tasks next                            show which task is next, and why
+  windlass tasks next          show which task is next, and why
   windlass tasks set 1 done
-  windlass tasks run --jobs 3                    let agents do them, three at once
-  windlass tasks check                           find cycles, unknown ids and other errors
+  windlass tasks run --jobs 3  let agents do them, three at once
+  windlass tasks check         find cycles, unknown ids and other errors
   windlass tasks graph | tee tasks.mmd";
 
 /// Manage a list of tasks and let agents do them

@@ -21,7 +21,7 @@ pub(super) struct Args {
     file: Option<PathBuf>,
 
     /// Run up to N tasks at once, each in its own worktree [default: 1]
-    #[arg(long, value_name = "N", value_parser = jobs, help_heading = WORK)]
+    #[arg(long, value_name = "N", value_parser = jobs, allow_negative_numbers = true, help_heading = WORK)]
     jobs: Option<u32>,
 
     #[command(flatten)]
