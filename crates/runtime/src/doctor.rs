@@ -1,9 +1,10 @@
-//! Finds the installed agent CLIs and reports their capabilities.
+//! Finds git and the installed agent CLIs, and reports their capabilities.
 
 use std::path::{Path, PathBuf};
 
 use windlass_core::graph::check::nearest;
 use windlass_peers::agent::{self, Dialect};
+use windlass_peers::git;
 
 use crate::home::Home;
 use crate::user_error::{UserError, UserErrorKind};
@@ -17,9 +18,46 @@ pub struct DriverReport {
     /// The output of `--version`.
     pub version: Option<String>,
     pub ok: bool,
-    pub capabilities: Vec<(&'static str, bool)>,
+    pub capabilities: Vec<Capability>,
+    /// The reason why it cannot be used.
+    pub problem: Option<String>,
     /// A hint for a driver that cannot be used.
     pub advice: Option<String>,
+}
+
+/// A feature that a driver has or lacks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capability {
+    pub name: &'static str,
+    /// The feature in plain words, about the agent CLI.
+    pub about: &'static str,
+    pub able: bool,
+}
+
+/// Git as installed on this machine.
+#[derive(Debug, Clone)]
+pub struct GitReport {
+    pub program: Option<PathBuf>,
+    /// The output of `--version`.
+    pub version: Option<String>,
+    /// The reason why it cannot be used.
+    pub problem: Option<String>,
+    /// True if the folder is in a repository.
+    pub is_repository: bool,
+}
+
+/// Checks git, and whether a folder is in a repository.
+pub fn git_report(home: &Home, folder: &Path) -> GitReport {
+    let path = home.var("PATH").unwrap_or_default();
+    let program = agent::doctor::find_program("git", path, &home.user);
+    let version = program.as_deref().map(agent::doctor::probe);
+    let problem = match &version {
+        None => Some("`git` is not on the PATH".to_owned()),
+        Some(Err(error)) => Some(error.to_string()),
+        Some(Ok(_)) => None,
+    };
+    let version = version.and_then(Result::ok);
+    GitReport { is_repository: version.is_some() && git::is_repository(folder), program, version, problem }
 }
 
 /// Checks every driver.
@@ -29,19 +67,22 @@ pub fn doctor(home: &Home) -> Vec<DriverReport> {
 
 fn report(home: &Home, driver: &dyn Dialect) -> DriverReport {
     let found = find_agent(home, driver.name(), None);
-    let version = match &found {
-        Ok(program) => agent::doctor::probe(program).ok(),
-        Err(_) => None,
+    let version = found.as_deref().map(agent::doctor::probe);
+    let (problem, advice) = match (&found, &version) {
+        (Err(missing), _) => (Some(missing.text()), missing.hint.clone()),
+        (_, Ok(Err(error))) => {
+            let again = driver.install_hint().map(|hint| format!("repair it: {hint}"));
+            (Some(error.to_string()), again)
+        }
+        _ => (None, None),
     };
+    let version = version.ok().and_then(Result::ok);
     DriverReport {
         name: driver.name(),
         ok: version.is_some(),
         capabilities: rows(driver.capabilities()),
-        advice: match (&found, &version) {
-            (Err(problem), _) => problem.hint.clone(),
-            (Ok(program), None) => Some(format!("`{} --version` gave no answer", program.display())),
-            (Ok(_), Some(_)) => None,
-        },
+        problem,
+        advice,
         program: found.ok(),
         version,
     }
@@ -77,19 +118,20 @@ pub(crate) fn find_agent(home: &Home, name: &str, given: Option<&Path>) -> Resul
 }
 
 /// Lists the capabilities of a driver as rows of a table.
-fn rows(can: agent::Capabilities) -> Vec<(&'static str, bool)> {
+fn rows(can: agent::Capabilities) -> Vec<Capability> {
+    let row = |name, able, about| Capability { name, about, able };
     vec![
-        ("stream", can.stream),
-        ("resume", can.resume),
-        ("fork", can.fork),
-        ("hooks", !can.hooks.is_empty()),
-        ("stop-block", can.stop_block),
-        ("permissions", can.permissions),
-        ("questions", can.questions),
-        ("mcp", can.mcp),
-        ("budget", can.budget),
-        ("models", can.models),
-        ("usage", can.usage),
-        ("adoptable", can.adoptable),
+        row("stream", can.stream, "reports what it does while it works"),
+        row("resume", can.resume, "continues an earlier session"),
+        row("fork", can.fork, "continues a copy of a session"),
+        row("hooks", !can.hooks.is_empty(), "tells Windlass before it uses a tool"),
+        row("stop-block", can.stop_block, "keeps working if Windlass does not let it stop"),
+        row("permissions", can.permissions, "asks before it uses a tool"),
+        row("questions", can.questions, "asks a person questions"),
+        row("mcp", can.mcp, "uses MCP servers"),
+        row("budget", can.budget, "stops at a cost that you set"),
+        row("models", can.models, "lets you choose the model"),
+        row("usage", can.usage, "reports tokens and cost"),
+        row("adoptable", can.adoptable, "keeps working if Windlass crashes"),
     ]
 }

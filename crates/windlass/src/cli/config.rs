@@ -4,9 +4,10 @@ use serde_json::json;
 use windlass_runtime::config::{SettingLine, show};
 
 use super::feed::{envelope, words};
+use super::fit;
 use super::invocation::{Invocation, print};
 use super::report::{Report, tell};
-use super::sanitize::plain_line;
+use super::sanitize::{columns, plain_line};
 use super::terminal::TextTone;
 use crate::exit::Exit;
 
@@ -56,11 +57,16 @@ fn table(invocation: &Invocation, lines: &[SettingLine]) -> Vec<String> {
         .collect();
     let width =
         shown.iter().map(|(text, _)| text.chars().count()).filter(|width| *width <= 50).max().unwrap_or(0);
+    let limit = invocation.screen.limit();
     let line = |(text, source): &(String, &str)| {
-        format!(
-            "{text:width$}  {}",
-            invocation.screen.paint(TextTone::Faint, &format!("# {}", plain_line(source)))
-        )
+        let source = format!("# {}", plain_line(source));
+        let painted = invocation.screen.paint(TextTone::Faint, &source);
+        if limit.is_none_or(|limit| columns(text).max(width) + 2 + columns(&source) <= limit) {
+            return vec![format!("{text:width$}  {painted}")];
+        }
+        let mut lines = fit::wrap(text, "    ", limit);
+        lines.push(format!("    {painted}"));
+        lines
     };
-    shown.iter().map(line).collect()
+    shown.iter().flat_map(line).collect()
 }

@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use serde_json::json;
 use windlass_pawl::host::{Grouping, clear_dead_groups, grouping};
 use windlass_runtime::Durability;
-use windlass_runtime::doctor::{DriverReport, doctor};
+use windlass_runtime::doctor::{DriverReport, GitReport, doctor, git_report};
 use windlass_runtime::error::RunError;
 use windlass_runtime::handle::{Handle, StrayRun};
 use windlass_runtime::without_log;
 
 use super::feed::{envelope, words};
+use super::fit;
 use super::invocation::{Invocation, print};
 use super::report::Report;
 use super::sanitize::plain_line;
@@ -25,7 +26,7 @@ Examples:
 
 /// Check which agent CLIs are installed and what each can do
 ///
-/// Also checks that Windlass can find every process that an agent leaves behind, and that the log knows every
+/// Also checks git, that Windlass can find every process that an agent leaves behind, and that the log knows every
 /// run.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -40,24 +41,58 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     let invocation = Invocation::look()?;
     clear_dead_groups();
     let drivers = doctor(&invocation.home);
+    let git = git_report(&invocation.home, &invocation.cwd);
     let log = LogReport::of(&invocation);
     if args.json {
         let strays = log.strays.iter().map(stray::object);
-        let lines =
-            drivers.iter().map(object).chain([keeping_object(&grouping()), log.object()]).chain(strays);
+        let lines = drivers
+            .iter()
+            .map(object)
+            .chain([git_object(&git), keeping_object(&grouping()), log.object()])
+            .chain(strays);
         print(&lines.collect::<Vec<_>>())?;
         return Ok(log.exit());
     }
     let mut lines: Vec<String> =
         drivers.iter().flat_map(|driver| describe(invocation.screen, driver)).collect();
+    lines.extend(describe_git(invocation.screen, &git));
     lines.push(String::new());
     lines.extend(matrix(&drivers));
     lines.push(String::new());
     lines.extend(keeping(invocation.screen, &grouping()));
     lines.push(String::new());
     lines.extend(log.lines(invocation.screen));
-    print(&lines)?;
+    print(&fit::wrap_all(&lines, 2, invocation.screen.limit()))?;
     Ok(log.exit())
+}
+
+fn git_object(git: &GitReport) -> String {
+    let data = json!({
+        "ok": git.problem.is_none(),
+        "program": git.program,
+        "version": git.version,
+        "problem": git.problem,
+        "repository": git.is_repository,
+    });
+    envelope("git", words::now(), None, data)
+}
+
+fn describe_git(screen: Terminal, git: &GitReport) -> Vec<String> {
+    if let Some(problem) = &git.problem {
+        let why = screen.paint(TextTone::Careful, "cannot be used");
+        return vec![
+            format!("{} git: {why}: {}", screen.check(false), plain_line(problem)),
+            "    hint: install git; without it there are no worktrees, and no list of changed files"
+                .to_owned(),
+        ];
+    }
+    let version = git.version.as_deref().map(plain_line).unwrap_or_default();
+    let version = version.trim_start_matches("git version ");
+    let place = match git.is_repository {
+        true => "this folder is in a repository",
+        false => "this folder is in no repository, and `--jobs` needs one: git init",
+    };
+    vec![format!("{} git: {version}", screen.check(true)), format!("    {place}")]
 }
 
 /// Describes as JSON how Windlass finds the processes that an agent leaves behind.
@@ -160,13 +195,14 @@ impl LogReport {
 
 fn object(driver: &DriverReport) -> String {
     let can: serde_json::Map<_, _> =
-        driver.capabilities.iter().map(|(name, able)| ((*name).to_owned(), (*able).into())).collect();
+        driver.capabilities.iter().map(|can| (can.name.to_owned(), can.able.into())).collect();
     let data = json!({
         "name": driver.name,
         "ok": driver.ok,
         "program": driver.program,
         "version": driver.version,
         "capabilities": can,
+        "problem": driver.problem,
         "advice": driver.advice,
     });
     envelope("driver", words::now(), None, data)
@@ -176,7 +212,10 @@ fn describe(screen: Terminal, driver: &DriverReport) -> Vec<String> {
     let state = match (&driver.version, driver.ok) {
         (Some(version), true) => plain_line(version),
         (_, true) => "found".to_owned(),
-        (_, false) => screen.paint(TextTone::Careful, "cannot be used"),
+        (_, false) => {
+            let why = driver.problem.as_deref().map(|why| format!(": {}", plain_line(why)));
+            format!("{}{}", screen.paint(TextTone::Careful, "cannot be used"), why.unwrap_or_default())
+        }
     };
     let mut lines = vec![format!("{} {}: {state}", screen.check(driver.ok), driver.name)];
     lines
@@ -185,25 +224,22 @@ fn describe(screen: Terminal, driver: &DriverReport) -> Vec<String> {
     lines
 }
 
-/// Explains the capabilities whose names do not explain themselves.
-const LEGEND: &str = "stream: reports events while it works; stop-block: a hook can keep it from stopping; \
-                      adoptable: survives a crash of Windlass";
-
-/// Returns a table with a row for each capability and a column for each driver, and a legend.
+/// Returns a table with a row for each capability and a column for each driver that can be used.
 fn matrix(drivers: &[DriverReport]) -> Vec<String> {
-    let Some(first) = drivers.first() else { return Vec::new() };
-    let width = first.capabilities.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-    let heads: Vec<String> = drivers.iter().map(|driver| format!("{:8}", driver.name)).collect();
-    let mut lines = vec![format!("{:width$}  {}", "", heads.join("  ")).trim_end().to_owned()];
-    for (name, _) in &first.capabilities {
-        let cells: Vec<String> = drivers.iter().map(|driver| format!("{:8}", able(driver, name))).collect();
-        lines.push(format!("{name:width$}  {}", cells.join("  ")).trim_end().to_owned());
+    let usable: Vec<&DriverReport> = drivers.iter().filter(|driver| driver.ok).collect();
+    let Some(first) = usable.first() else { return Vec::new() };
+    let width = first.capabilities.iter().map(|can| can.name.len()).max().unwrap_or(0);
+    let heads: Vec<String> = usable.iter().map(|driver| format!("{:6}", driver.name)).collect();
+    let mut lines = vec![format!("{:width$}  {}  the agent CLI", "", heads.join("  "))];
+    for can in &first.capabilities {
+        let cells: Vec<String> =
+            usable.iter().map(|driver| format!("{:6}", able(driver, can.name))).collect();
+        lines.push(format!("{:width$}  {}  {}", can.name, cells.join("  "), can.about));
     }
-    lines.push(LEGEND.to_owned());
     lines
 }
 
 fn able(driver: &DriverReport, name: &str) -> &'static str {
-    let found = driver.capabilities.iter().find(|(other, _)| *other == name);
-    if found.is_some_and(|(_, able)| *able) { "yes" } else { "-" }
+    let found = driver.capabilities.iter().find(|can| can.name == name);
+    if found.is_some_and(|can| can.able) { "yes" } else { "-" }
 }

@@ -3,16 +3,16 @@
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use unicode_width::UnicodeWidthStr;
 use windlass_core::entity::{Entity, EntityKind, Level, Provider, ToolEffect, ToolRule};
 use windlass_core::registry::limits::{DriverTools, EntityLimits, limits, limits_of_role};
-use windlass_core::registry::{Registry, expand, truncate};
+use windlass_core::registry::{Registry, expand};
 use windlass_runtime::catalog::Diagnostic;
 use windlass_runtime::entities::{self, LoadedEntities};
 use windlass_runtime::new_file::NewFileScope;
 
 use super::complete;
 use super::feed::{envelope, words};
+use super::fit;
 use super::invocation::{Invocation, print};
 use super::report::{Report, note};
 use super::run_flags::words_of;
@@ -163,7 +163,10 @@ impl List {
         };
         let lines = match self.of.json {
             true => found.iter().map(|entity| object(registry, entity)).collect(),
-            false => table(registry, &found, invocation.screen.redraws.then_some(invocation.screen.width)),
+            false => {
+                let rows: Vec<[String; 4]> = found.iter().map(|entity| cells(registry, entity)).collect();
+                fit::table(&rows, 3, invocation.screen.limit())
+            }
         };
         announce(&loaded);
         complain_briefly(&loaded.diagnostics);
@@ -254,25 +257,6 @@ fn effects(limits: &EntityLimits) -> impl Iterator<Item = (&'static str, Vec<&st
         let ordered = limits.ordered.iter().filter(|limit| limit.effect == effect);
         (effect.word(), plain.iter().chain(ordered.map(|limit| &limit.rule)).map(String::as_str).collect())
     })
-}
-
-/// Lays out a table. Each column is as wide as its widest cell; the description takes the rest.
-fn table(registry: &Registry, found: &[&Entity], columns: Option<usize>) -> Vec<String> {
-    let cells: Vec<[String; 4]> = found.iter().map(|entity| cells(registry, entity)).collect();
-    let wide = |column: usize| {
-        cells.iter().filter_map(|row| row.get(column)).map(|cell| cell.width()).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..3).map(wide).collect();
-    let row = |row: &[String; 4]| {
-        let pad = |(cell, width): (&String, &usize)| {
-            format!("{cell}{}  ", " ".repeat(width.saturating_sub(cell.width())))
-        };
-        let line: String = row.iter().zip(&widths).map(pad).collect();
-        let line = format!("{line}{}", row.last().map_or("", String::as_str));
-        let line = columns.map_or_else(|| line.clone(), |columns| truncate(&line, columns).into_owned());
-        line.trim_end().to_owned()
-    };
-    cells.iter().map(row).collect()
 }
 
 fn cells(registry: &Registry, entity: &Entity) -> [String; 4] {

@@ -21,6 +21,7 @@ mod drive;
 mod entities;
 mod fast_help;
 mod feed;
+mod fit;
 mod fork;
 mod help;
 mod hint;

@@ -12,9 +12,10 @@ use windlass_runtime::without_log;
 use windlass_runtime::workspace::{Absence, FolderCheck};
 
 use super::feed::{envelope, rfc3339, words};
+use super::fit;
 use super::invocation::{Invocation, print};
 use super::report::{Report, note, warn};
-use super::sanitize::{columns, padded, plain_short};
+use super::sanitize::{columns, plain_line, plain_short};
 use super::stray::{self, LogState};
 use super::terminal::{Terminal, TextTone};
 use crate::exit::Exit;
@@ -23,7 +24,8 @@ const EXAMPLES: &str = "\
 Examples:
   windlass ps
   windlass ps --here           list only runs of this folder
-  windlass ps --all            also list runs that other runs started
+  windlass ps --limit 5        list only the newest five
+  windlass ps --all            list all, also runs that other runs started
   windlass ps --json";
 
 /// List runs, newest first
@@ -34,16 +36,38 @@ pub(crate) struct Args {
     #[arg(long)]
     here: bool,
 
-    /// Also list runs that other runs started
+    /// Also list runs that other runs started, and all older runs
     #[arg(long)]
     all: bool,
+
+    /// List only the newest N runs; 0 means all [default: 20 on a terminal, else all]
+    #[arg(long, value_name = "N", value_parser = limit, allow_negative_numbers = true)]
+    limit: Option<usize>,
 
     /// Print JSON, one object per line
     #[arg(long)]
     json: bool,
 }
 
+/// The runs that a terminal shows by default.
+const LISTED: usize = 20;
+
+/// Parses a number of runs: zero or more.
+fn limit(text: &str) -> Result<usize, String> {
+    text.parse().map_err(|_| "it must be a whole number, and 0 means all".to_owned())
+}
+
 impl Args {
+    /// Returns the number of runs to list.
+    fn most(&self, screen: Terminal) -> usize {
+        match self.limit {
+            Some(0) => usize::MAX,
+            Some(limit) => limit,
+            None if screen.is_terminal && !self.all && !self.json => LISTED,
+            None => usize::MAX,
+        }
+    }
+
     fn filter(&self, cwd: &Path) -> RunFilter {
         let folder = if self.here { FolderFilter::Below(cwd.to_owned()) } else { FolderFilter::Anywhere };
         let origin = if self.all { OriginFilter::Anybody } else { OriginFilter::NoRun };
@@ -69,7 +93,9 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
         Err(error) => return Err(error.into()),
     };
     strays.retain(is_meant);
-    let runs: Vec<ListedRun> = runs.into_iter().map(|run| ListedRun::of(&handle, run)).collect();
+    let most = args.most(invocation.screen);
+    let older = runs.len().saturating_sub(most);
+    let runs: Vec<ListedRun> = runs.into_iter().take(most).map(|run| ListedRun::of(&handle, run)).collect();
     if args.json {
         let strays = strays.iter().map(stray::object);
         return print(&runs.iter().map(object).chain(strays).collect::<Vec<_>>());
@@ -87,7 +113,11 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
         let (id, missing) = (&run.run, words::missing_folder(&run.workspace, why));
         note(&format!("run {id}: {missing}; put it back, then `windlass resume {id}` continues the run"));
     }
-    print(&table(invocation.screen, &runs, words::now()))
+    let printed = print(&table(invocation.screen, &runs, words::now()))?;
+    if older > 0 {
+        note(&format!("and {older} older: --all, or --limit N"));
+    }
+    Ok(printed)
 }
 
 /// Reads the runs of the log, and the folders of runs that are not in it.
@@ -163,26 +193,34 @@ fn object(ListedRun { run, is_paused, other, absence, .. }: &ListedRun) -> Strin
     envelope("run", run.updated, Some(&run.run), data)
 }
 
-const TITLES: [&str; 7] = ["RUN", "STATUS", "WORKFLOW", "DRIVER", "TURN", "COST", "AGE"];
+const TITLES: [&str; 8] = ["RUN", "STATUS", "WORKFLOW", "DRIVER", "TURN", "COST", "AGE", "INPUT"];
+/// The column that takes the rest of a line.
+const INPUT: usize = 7;
+/// The columns that a narrow terminal leaves out, the least important first: driver, turn, cost, workflow.
+const LEFT_OUT: [usize; 4] = [3, 4, 5, 2];
+/// The columns that the input needs to be recognised.
+const RECOGNISED: usize = 20;
 
 fn table(screen: Terminal, runs: &[ListedRun], now: Moment) -> Vec<String> {
-    let rows: Vec<[String; 7]> = runs.iter().map(|run| row(run, now)).collect();
-    let mut widths = TITLES.map(str::len);
-    for row in &rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(columns(cell));
+    let mut rows = vec![TITLES.map(str::to_owned)];
+    rows.extend(runs.iter().map(|run| row(run, now)));
+    for column in LEFT_OUT {
+        if screen.limit().is_some_and(|limit| fixed(&rows) + RECOGNISED > limit) {
+            rows.iter_mut().filter_map(|row| row.get_mut(column)).for_each(String::clear);
         }
     }
-    let join = |cells: &[String; 7], last: &str| {
-        let cells: Vec<String> = cells.iter().zip(widths).map(|(cell, width)| padded(cell, width)).collect();
-        let line = format!("{}  ", cells.join("  "));
-        let room = screen.width.saturating_sub(columns(&line)).max(20);
-        format!("{line}{}", plain_short(last, room)).trim_end().to_owned()
-    };
-    let title = join(&TITLES.map(str::to_owned), "INPUT");
-    let mut lines = vec![screen.paint(TextTone::Strong, &title)];
-    lines.extend(rows.iter().zip(runs).map(|(row, shown)| join(row, &about(&shown.run))));
+    let mut lines = fit::table(&rows, INPUT, screen.limit());
+    if let Some(title) = lines.first_mut() {
+        *title = screen.paint(TextTone::Strong, title);
+    }
     lines
+}
+
+/// Returns the width of all columns before the input.
+fn fixed(rows: &[[String; 8]]) -> usize {
+    let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| columns(cell)).max();
+    let widths = (0..INPUT).filter_map(width).filter(|width| *width > 0);
+    widths.map(|width| width + 2).sum()
 }
 
 /// Returns the input of a run, and the run that started it.
@@ -193,7 +231,7 @@ fn about(run: &RunSummary) -> String {
     }
 }
 
-fn row(ListedRun { run, is_paused, other, absence }: &ListedRun, now: Moment) -> [String; 7] {
+fn row(ListedRun { run, is_paused, other, absence }: &ListedRun, now: Moment) -> [String; 8] {
     let word = run.status.word();
     let status = match (run.status, &run.reason) {
         (RunStatus::Crashed, _) if other.is_some() => "of another version".to_owned(),
@@ -216,5 +254,6 @@ fn row(ListedRun { run, is_paused, other, absence }: &ListedRun, now: Moment) ->
         run.turn.to_string(),
         run.cost_usd.map_or("-".to_owned(), |usd| words::cost(Some(usd))),
         words::ago(now.since(run.started)),
+        plain_line(&about(run)),
     ]
 }

@@ -12,6 +12,7 @@ use windlass_runtime::handle::OwnerProcess;
 use windlass_runtime::tasks::TasksError;
 use windlass_runtime::user_error::UserError;
 
+use super::fit;
 use super::next_command;
 use super::sanitize::plain;
 use super::terminal::error_columns;
@@ -93,19 +94,19 @@ impl Report {
 
     /// Prints the error and returns its exit code.
     pub(crate) fn print(&self) -> Exit {
-        say(&self.shown());
+        say(&fitted(&self.shown()));
         self.exit
     }
 }
 
 /// Prints a warning.
 pub(crate) fn warn(text: &str) {
-    say(&format!("warning: {}\n", plain(text)));
+    say(&fitted(&format!("warning: {}\n", plain(text))));
 }
 
 /// Prints a message that is not data, so it does not belong on standard output.
 pub(crate) fn note(text: &str) {
-    say(&format!("{}\n", plain(text)));
+    say(&fitted(&format!("{}\n", plain(text))));
 }
 
 /// Prints the diagnostics of files.
@@ -126,6 +127,20 @@ pub(crate) fn on_screen(problem: &Diagnostic) -> String {
 /// Prints the prompt for a person to type after.
 pub(crate) fn ask_for_line() {
     say("  > ");
+}
+
+/// Wraps lines that are wider than the terminal, except for quotations from files.
+fn fitted(text: &str) -> String {
+    let Some(columns) = error_columns() else { return text.to_owned() };
+    let is_quoted = |line: &str| {
+        let number = line.trim_start().trim_start_matches(|c: char| c.is_ascii_digit());
+        number.trim_start().starts_with('|')
+    };
+    let fit = |line: &str| match is_quoted(line) {
+        true => vec![line.to_owned()],
+        false => fit::wrap_all(&[line.to_owned()], 2, Some(columns)),
+    };
+    text.lines().flat_map(fit).map(|line| format!("{line}\n")).collect()
 }
 
 /// Writes to standard error. If that is closed too, there is nobody to tell.

@@ -13,6 +13,7 @@ use windlass_runtime::view::RunView;
 use super::complete::{self, OfferedRuns};
 use super::default_run::{self, DefaultRun};
 use super::draw::DrawFormat;
+use super::fit;
 use super::invocation::{Invocation, print};
 use super::report::Report;
 use crate::exit::Exit;
@@ -62,7 +63,8 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     let records: Vec<Record> = handle.records(&view.run, 1)?.into_iter().map(|(_, record)| record).collect();
     let details = RunDetails::of(view, records.iter());
     if let Some(node) = &args.explain {
-        return print(&explain::lines(invocation.screen, &details, &records, node, args.json)?);
+        let lines = explain::lines(invocation.screen, &details, &records, node, args.json)?;
+        return print(&fit::wrap_all(&lines, 2, invocation.screen.limit().filter(|_| !args.json)));
     }
     print(&match args.json {
         true => vec![facts::object(&details)],

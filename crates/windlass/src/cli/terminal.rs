@@ -23,6 +23,8 @@ pub(crate) struct Terminal {
     pub(crate) unicode: bool,
     /// Characters on a line.
     pub(crate) width: usize,
+    /// Standard output is a terminal.
+    pub(crate) is_terminal: bool,
 }
 
 /// The meaning of a text, which chooses its colour.
@@ -51,7 +53,13 @@ impl Terminal {
                 .find_map(|name| non_empty(home, name))
                 .is_some_and(is_utf8),
             width: width.clamp(NARROWEST, WIDEST),
+            is_terminal,
         }
+    }
+
+    /// Returns the widest line that fits. Without a terminal there is no limit.
+    pub(crate) fn limit(self) -> Option<usize> {
+        self.is_terminal.then_some(self.width)
     }
 
     /// Measures the width again: people resize the terminal during a run.
@@ -70,7 +78,7 @@ impl Terminal {
     /// Returns the abilities of a file: no colours, no redrawing, only ASCII.
     #[cfg(test)]
     pub(crate) fn plain() -> Terminal {
-        Terminal { redraws: false, colours: false, unicode: false, width: 80 }
+        Terminal { redraws: false, colours: false, unicode: false, width: 80, is_terminal: false }
     }
 
     /// Paints a text in the colour of its tone.

@@ -12,9 +12,10 @@ use windlass_runtime::new_file::NewFileScope;
 use super::complete;
 use super::draw::DrawFormat;
 use super::feed::{envelope, words};
+use super::fit;
 use super::invocation::{Invocation, print};
 use super::report::{Report, note, on_screen, tell};
-use super::sanitize::{columns, padded, plain, plain_line};
+use super::sanitize::{plain, plain_line};
 use crate::exit::Exit;
 
 /// The largest workflow file that is shown.
@@ -152,7 +153,10 @@ fn list(invocation: &Invocation, of: &Of) -> Result<Exit, Report> {
     tell_briefly(&found.problems, &invocation.cwd);
     let lines: Vec<String> = match of.json {
         true => found.workflows.iter().map(object).collect(),
-        false => found.workflows.iter().map(|entry| row(entry, &found.workflows)).collect(),
+        false => {
+            let rows: Vec<[String; 3]> = found.workflows.iter().map(row).collect();
+            fit::table(&rows, 2, invocation.screen.limit())
+        }
     };
     let printed = print(&lines)?;
     Ok(if has_errors(&found.problems) { Exit::Configuration } else { printed })
@@ -198,12 +202,9 @@ fn object(entry: &WorkflowEntry) -> String {
     envelope("workflow", words::now(), None, data)
 }
 
-fn row(entry: &WorkflowEntry, all: &[WorkflowEntry]) -> String {
-    let wide = |of: fn(&WorkflowEntry) -> &str| all.iter().map(|entry| columns(&plain_line(of(entry)))).max();
-    let (name, source) = (wide(|entry| &entry.name).unwrap_or(0), wide(|entry| &entry.source).unwrap_or(0));
-    let about = entry.description.as_deref().map(plain_line).unwrap_or_default();
-    let (name, source) = (padded(&plain_line(&entry.name), name), padded(&plain_line(&entry.source), source));
-    format!("{name}  {source}  {about}").trim_end().to_owned()
+fn row(entry: &WorkflowEntry) -> [String; 3] {
+    let about = entry.description.as_deref().unwrap_or_default();
+    [&entry.name, &entry.source, about].map(plain_line)
 }
 
 fn show(invocation: &Invocation, name: &str, of: &Of) -> Result<Exit, Report> {

@@ -12,6 +12,7 @@
 
 mod default_run;
 mod demo;
+mod doctor;
 mod errors;
 mod help;
 mod mcp;

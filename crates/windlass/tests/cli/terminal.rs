@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use serde_json::{Value, json};
-use windlass_testkit::env::text;
+use windlass_testkit::env::{story, text};
 use windlass_testkit::wait::{eventually, soon};
 use windlass_testkit::{require_program, windlass_bin};
 
@@ -64,6 +64,105 @@ impl Drop for Terminal<'_> {
     fn drop(&mut self) {
         self.tmux(&["kill-server"]);
     }
+}
+
+/// Returns what a command shows on a terminal of 80 columns.
+fn at_80(stage: &Stage, script: &std::path::Path, command: &str) -> String {
+    let windlass = windlass_bin().display().to_string();
+    let line = format!("stty cols 80 rows 24; {windlass} {command}");
+    let mut shell = stage.place.command(script);
+    shell.args(["-qec", &line, "/dev/null"]).stdin(std::process::Stdio::null()).env("NO_COLOR", "1");
+    text(&shell.output().unwrap().stdout).replace('\r', "")
+}
+
+/// Returns the lines that are too wide although they have blanks to break them at.
+fn too_wide(shown: &str) -> Vec<&str> {
+    let is_wide = |line: &&str| line.chars().count() > 80 && line.split_whitespace().count() > 1;
+    shown.lines().filter(is_wide).collect()
+}
+
+#[test]
+fn what_is_listed_and_shown_fits_a_terminal_of_80_columns() {
+    let script = require_program!("script");
+    let said = json!({ "say": "I have done everything that you asked for, and more. ".repeat(5) });
+    let stage = Stage::playing(json!([said]));
+    let document = r#"
+name: a-workflow-with-a-long-name
+description: Does many things, one after another, until nothing is left that anybody could want to have done.
+nodes:
+  - { id: the-first-node-of-many-nodes, prompt: "Do {{ input }}" }
+  - id: the-second-node-that-is-left-out
+    when: "input == 'a long condition that nobody would ever write down like this, or would they?'"
+    shell: "true"
+"#;
+    stage.place.write("repo/.windlass/workflows/long.yaml", document);
+    stage.place.write(
+        "repo/.claude/skills/long/SKILL.md",
+        format!("---\ndescription: {}\n---\nX", "word ".repeat(40)),
+    );
+    let input = "a long input that says in many words what could be said in a few, and goes on";
+    let workflow = ["run", input, "--workflow", "a-workflow-with-a-long-name", "--driver", "sim"];
+    assert_exit(&stage.run(&workflow), 0);
+    stage.place.write("script.json", json!({ "turns": [{ "steps": [said, done()] }] }).to_string());
+    assert_exit(
+        &stage.run(&["loop", input, "--driver", "sim", "--max-iterations", "1", "--check", "false"]),
+        9,
+    );
+    let runs = stage.json(&["ps", "--json"]);
+    let run = runs[1]["run"].as_str().unwrap();
+    let commands = [
+        "ps".to_owned(),
+        "show".to_owned(),
+        format!("show {run}"),
+        format!("show {run} --explain the-second-node-that-is-left-out"),
+        "doctor".to_owned(),
+        "config show".to_owned(),
+        "workflow list".to_owned(),
+        "entities".to_owned(),
+        "show nothing-of-this-name-is-anywhere-in-this-log-or-in-any-other-log-of-the-machine".to_owned(),
+    ];
+    for command in commands {
+        let shown = at_80(&stage, &script, &command);
+        assert!(!shown.is_empty(), "{command}");
+        assert_eq!(too_wide(&shown), [""; 0], "{command}:\n{shown}");
+    }
+    let listed = at_80(&stage, &script, "ps");
+    assert!(listed.contains("exhausted (max_iterations)") && listed.contains("  a long input"), "{listed}");
+    let cut = |shown: &str| shown.lines().filter(|line| line.ends_with("...")).count();
+    for line in listed.lines().filter_map(|line| line.strip_suffix("...")) {
+        assert!(input.contains(line.rsplit("  ").next().unwrap()), "cut inside a word: {line}");
+    }
+    assert_eq!(cut(&listed), 2, "{listed}");
+    // Programs get whole lines.
+    for command in [&["ps"][..], &["workflow", "list"], &["entities"]] {
+        let output = stage.run(command);
+        assert_eq!(cut(&text(&output.stdout)), 0, "{}", story(&output));
+    }
+    assert!(text(&stage.run(&["ps"]).stdout).contains(input));
+}
+
+#[test]
+fn a_terminal_lists_the_newest_twenty_runs() {
+    let script = require_program!("script");
+    let stage = Stage::new();
+    stage.place.write("repo/.windlass/workflows/w.yaml", "name: w\nnodes:\n  - { id: a, shell: 'true' }\n");
+    stage.place.write("config/windlass/config.toml", "durability = \"normal\"\n");
+    for _ in 0..22 {
+        assert_exit(&stage.run(&["run", "--workflow", "w"]), 0);
+    }
+    let count = |shown: &str| shown.lines().filter(|line| line.contains(" completed")).count();
+    let shown = at_80(&stage, &script, "ps");
+    assert_eq!(count(&shown), 20, "{shown}");
+    assert!(shown.ends_with("and 2 older: --all, or --limit N\n"), "{shown}");
+    for (command, listed) in
+        [("ps --all", 22), ("ps --limit 0", 22), ("ps --limit 3", 3), ("ps --limit 21", 21)]
+    {
+        assert_eq!(count(&at_80(&stage, &script, command)), listed, "{command}");
+    }
+    assert_eq!(count(&text(&stage.run(&["ps"]).stdout)), 22, "without a terminal there is no limit");
+    assert_eq!(stage.json(&["ps", "--json"]).len(), 22);
+    assert_eq!(stage.json(&["ps", "--json", "--limit", "2"]).len(), 2);
+    assert_exit(&stage.run(&["ps", "--limit", "few"]), 2);
 }
 
 fn port() -> Value {

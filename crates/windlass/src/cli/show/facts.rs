@@ -10,9 +10,13 @@ use windlass_runtime::workspace::FolderCheck;
 
 use super::super::asks::asker;
 use super::super::feed::{OtherRequests, describe_ask, envelope, rfc3339, words};
+use super::super::fit;
 use super::super::sanitize::{plain, plain_line, plain_short, shorten};
 use super::super::terminal::{Terminal, TextTone};
 use super::{RunDetails, ShownTurn, nodes};
+
+/// The start of a line that continues a fact.
+const FACT: &str = "              ";
 
 /// The longest line of an agent's last message that is shown.
 const LINE: usize = 400;
@@ -88,7 +92,9 @@ pub(super) fn lines(screen: Terminal, handle: &Handle, details: &RunDetails) -> 
     let view = &details.view;
     let (state, spec) = (&view.state, &view.state.spec);
     let mut lines = vec![screen.paint(TextTone::Strong, &format!("run {}", view.run))];
-    let mut fact = |name: &str, text: &str| lines.push(format!("  {name:11} {text}"));
+    let limit = screen.limit();
+    let mut fact =
+        |name: &str, text: &str| lines.extend(fit::wrap(&format!("  {name:11} {text}"), FACT, limit));
     fact("status", &status(view));
     fact("workflow", &plain_line(&spec.workflow));
     if let Some(parent) = &spec.parent {
@@ -120,11 +126,12 @@ pub(super) fn lines(screen: Terminal, handle: &Handle, details: &RunDetails) -> 
         lines.push("  nodes".to_owned());
         lines.extend(nodes::table(screen, state, words::now()));
     }
-    lines.extend(children(details));
-    lines.extend(sessions("  sessions", view, &details.turns.iter().collect::<Vec<_>>(), details.is_many()));
-    lines.extend(changes(handle, view));
-    lines.extend(last_words(state));
-    lines.extend(what_now(screen, handle, view));
+    let mut more = children(details);
+    more.extend(sessions("  sessions", view, &details.turns.iter().collect::<Vec<_>>(), details.is_many()));
+    more.extend(changes(handle, view));
+    more.extend(last_words(state));
+    more.extend(what_now(screen, handle, view));
+    lines.extend(fit::wrap_all(&more, 2, limit));
     lines
 }
 

@@ -8,7 +8,7 @@ use windlass_core::run::{ActiveNode, Activity, FinalStatus, RunState, Spent};
 use windlass_core::time::Moment;
 
 use super::super::feed::{rfc3339, words};
-use super::super::sanitize::{columns, padded, plain_line};
+use super::super::sanitize::{columns, padded, plain_line, shorten};
 use super::super::terminal::{Terminal, TextTone};
 
 /// A node with its progress, time and cost.
@@ -67,6 +67,10 @@ fn held_turns(state: &RunState, active: &ActiveNode) -> u32 {
     u32::try_from(held).unwrap_or(u32::MAX)
 }
 
+/// The column of the names, and the least width to which a narrow terminal shortens it.
+const NAME: usize = 1;
+const NAME_MIN: usize = 16;
+
 /// Returns the nodes as a table.
 pub(super) fn table(screen: Terminal, state: &RunState, now: Moment) -> Vec<String> {
     let rows = rows(state, now);
@@ -77,10 +81,13 @@ pub(super) fn table(screen: Terminal, state: &RunState, now: Moment) -> Vec<Stri
             *width = (*width).max(columns(cell));
         }
     }
+    let whole = 4 + widths.iter().filter(|width| **width > 0).map(|width| width + 2).sum::<usize>() - 2;
+    let over = screen.limit().map_or(0, |limit| whole.saturating_sub(limit));
+    widths[NAME] = widths[NAME].saturating_sub(over).max(NAME_MIN.min(widths[NAME]));
     let line = |(row, cells): (&NodeRow<'_>, &[String; 6])| {
         let mut shown = vec![painted(screen, row.far, &padded(row.far.word(), widths[0]))];
         let rest = cells.iter().zip(widths).skip(1).filter(|(_, width)| *width > 0);
-        shown.extend(rest.map(|(cell, width)| padded(cell, width)));
+        shown.extend(rest.map(|(cell, width)| padded(&shorten(cell, width), width)));
         format!("    {}", shown.join("  ")).trim_end().to_owned()
     };
     rows.iter().zip(&cells).map(line).collect()

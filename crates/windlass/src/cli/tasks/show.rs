@@ -6,14 +6,15 @@ use windlass_runtime::tasks::LoadedTasks;
 
 use super::{Of, loaded};
 use crate::cli::feed::{envelope, words};
+use crate::cli::fit;
 use crate::cli::invocation::{Invocation, print};
 use crate::cli::report::{Report, note};
-use crate::cli::sanitize::{columns, padded, plain_line, plain_short};
+use crate::cli::sanitize::plain_line;
 use crate::cli::terminal::{Terminal, TextTone};
 use crate::exit::Exit;
 
-/// The widest name in a table.
-const NAME: usize = 60;
+/// The column of the names, which a narrow terminal shortens.
+const NAME: usize = 3;
 
 /// The most other ready tasks that are named.
 const LISTED: usize = 12;
@@ -61,25 +62,15 @@ fn mention_flaws(loaded: &LoadedTasks) {
 }
 
 fn table(screen: Terminal, tasks: &[Task], waits: &[Vec<&TaskId>]) -> Vec<String> {
-    let rows: Vec<[String; 5]> =
-        tasks.iter().zip(waits).map(|(task, waits)| row(screen, task, waits)).collect();
-    let mut widths = TITLES.map(str::len);
-    for row in &rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(columns(cell));
-        }
-    }
-    let line = |cells: Vec<String>| {
-        let padded: Vec<String> = cells.iter().zip(widths).map(|(cell, width)| padded(cell, width)).collect();
-        padded.join("  ").trim_end().to_owned()
-    };
-    let title = screen.paint(TextTone::Faint, &line(TITLES.map(str::to_owned).to_vec()));
-    let tones = tasks.iter().map(|task| tone(task.status));
-    let painted = rows.into_iter().zip(tones).map(|(row, tone)| match tone {
-        Some(tone) => screen.paint(tone, &line(row.to_vec())),
-        None => line(row.to_vec()),
+    let mut rows = vec![TITLES.map(str::to_owned)];
+    rows.extend(tasks.iter().zip(waits).map(|(task, waits)| row(screen, task, waits)));
+    let tones = std::iter::once(Some(TextTone::Faint)).chain(tasks.iter().map(|task| tone(task.status)));
+    let lines = fit::table(&rows, NAME, screen.limit());
+    let painted = lines.into_iter().zip(tones).map(|(line, tone)| match tone {
+        Some(tone) => screen.paint(tone, &line),
+        None => line,
     });
-    std::iter::once(title).chain(painted).collect()
+    painted.collect()
 }
 
 fn row(screen: Terminal, task: &Task, waits: &[&TaskId]) -> [String; 5] {
@@ -88,7 +79,7 @@ fn row(screen: Terminal, task: &Task, waits: &[&TaskId]) -> [String; 5] {
         plain_line(task.id.as_str()),
         format!("{} {}", sign(screen, task.status), task.status.word()),
         task.priority.map(|priority| priority.to_string()).unwrap_or_default(),
-        plain_short(&task.name, NAME),
+        plain_line(&task.name),
         plain_line(&waits),
     ]
 }
