@@ -88,6 +88,7 @@ fn prepared(given: &Given, plan: &SessionPlan, outside: &UserEnvironment<'_>) ->
         plan,
         run: &run,
         effect: &effect,
+        task: None,
         now: Moment(1_000),
     };
     let paths = TurnPaths {

@@ -28,7 +28,7 @@ use windlass_core::graph::upper_bound::worst;
 use windlass_core::graph::workflow::{Budget, Workflow};
 use windlass_core::hook::permission::Isolation;
 use windlass_core::looping::LoopMode;
-use windlass_core::spec::{OnPermission, OnQuestion, Spec};
+use windlass_core::spec::{OnPermission, OnQuestion, SessionSettings, Spec};
 use windlass_store::Durability;
 
 use crate::catalog::{collect, look_into_broken};
@@ -117,6 +117,8 @@ pub struct Plan {
     /// One line per provider about the entities found.
     pub notes: Vec<String>,
     pub durability: Durability,
+    /// True if a session uses the simulated agent of this binary.
+    pub is_simulated: bool,
 }
 
 impl Plan {
@@ -196,7 +198,19 @@ pub fn plan(home: &Home, request: &RunRequest) -> Result<Plan, UserError> {
     let worst = worst(&nodes::bounded(&main.workflow, &spec), &graphs).to_string();
     let durability = config::durability_of(&resolved.settings);
     let warnings = each_once(found.into_iter().chain(warnings.into_iter().map(ProblemPart::from)));
-    Ok(Plan { spec, workflow: main.workflow, worst, warnings, notes, durability })
+    let is_simulated = is_simulated(home, &spec);
+    Ok(Plan { spec, workflow: main.workflow, worst, warnings, notes, durability, is_simulated })
+}
+
+/// Decides whether a session uses a driver that is part of this binary.
+fn is_simulated(home: &Home, spec: &Spec) -> bool {
+    let own = crate::os::own_program().ok();
+    let is_own = |settings: &SessionSettings| {
+        let driver = &settings.driver;
+        let is_inside = home.agents.named(&driver.name).is_some_and(|dialect| dialect.program().is_none());
+        is_inside && own.as_deref() == Some(Path::new(&driver.program))
+    };
+    std::iter::once(spec).chain(spec.others.values()).any(|part| part.sessions.values().any(is_own))
 }
 
 /// Drops repeated warnings: similar nodes cause the same one.

@@ -6,6 +6,7 @@
 //! - [`validate`]: finds the errors in a value.
 //! - [`schema_errors`], [`unsupported`]: find the errors in a schema.
 //! - [`example`]: makes a value that fits a schema, for a dry run.
+//! - [`example_in_round`]: makes another one in each round, for a simulated agent.
 //! - [`answer`], [`find_value`]: find the value in an agent's message.
 //!
 //! Values and schemas are untrusted, so depth, work and the number of errors are limited.
@@ -17,6 +18,7 @@ mod numbers;
 #[cfg(test)]
 mod tests;
 mod validate;
+mod variation;
 
 use std::fmt;
 
@@ -27,6 +29,7 @@ pub use example::example;
 pub use keywords::{KEYWORDS, KeywordShape, SchemaError, SchemaErrorKind, schema_errors, unsupported};
 pub(super) use validate::admits_in;
 pub use validate::{MAX_VALIDATION_ERRORS, validate};
+pub use variation::example_in_round;
 
 /// An error in a value.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! Loops: their rules, the decision when they end, and the prompt of each turn.
 
+pub mod completion;
 mod defaults;
 pub mod marker;
 pub mod promise;

@@ -2,6 +2,12 @@
 
 use super::{BLOCKED_MARKER, LoopRules};
 
+// The words before the forms of completion. `completion` finds the forms in a prompt by them.
+pub(super) const END_WITH: &str = "end your last message with this alone on a line:\n";
+pub(super) const WRITE_MARKER: &str = "write this marker alone on a line of the tracker:\n";
+pub(super) const SAY: &str = "say ";
+pub(super) const FIT_SCHEMA: &str = "fits this JSON Schema:\n";
+
 /// Returns the complete prompt of the first turn, or of any turn in a new session (`fresh`).
 pub fn opening(rules: &LoopRules, turn: u32, feedback: Option<&str>) -> String {
     let mut parts = vec![rules.prompt.clone()];
@@ -56,7 +62,7 @@ fn note(rules: &LoopRules) -> Option<String> {
         let blocked = rules.blocked_marker.as_deref().unwrap_or(BLOCKED_MARKER);
         return Some(format!(
             "---\nYou work in a loop: after this turn you are asked again, until you end a turn with a signal. Only when \
-             everything is done and verified, end your last message with this alone on a line:\n{signal}\n\
+             everything is done and verified, {END_WITH}{signal}\n\
              If you cannot go on without a person, end it instead with:\n{blocked}"
         ));
     }
@@ -66,13 +72,11 @@ fn note(rules: &LoopRules) -> Option<String> {
          the frontmatter is not.\n"
     );
     if let Some(marker) = &rules.marker {
-        text.push_str(&format!(
-            "Only when everything is done and verified, write this marker alone on a line of the tracker:\n{marker}\n"
-        ));
+        text.push_str(&format!("Only when everything is done and verified, {WRITE_MARKER}{marker}\n"));
     }
     if let Some(promise) = &rules.promise {
         text.push_str(&format!(
-            "Only when everything is done and verified, say <promise>{promise}</promise>.\n"
+            "Only when everything is done and verified, {SAY}<promise>{promise}</promise>.\n"
         ));
     }
     let blocked = rules.blocked_marker.as_deref().unwrap_or(BLOCKED_MARKER);
@@ -89,31 +93,29 @@ fn note(rules: &LoopRules) -> Option<String> {
 fn promise_note(rules: &LoopRules) -> Option<String> {
     let promise = rules.promise.as_deref()?;
     Some(format!(
-        "You work in a loop: when you stop, you are told this again. Only when everything is done and verified, say \
+        "You work in a loop: when you stop, you are told this again. Only when everything is done and verified, {SAY}\
          <promise>{promise}</promise>, which ends it."
     ))
 }
 
 /// Returns the note for an agent that works on a task of a file.
 pub fn task_note() -> String {
-    "---\nYou work on one task of a file of tasks, which is kept for you: do not change it. Only when this task is done and \
-     verified, end your last message with this alone on a line:\n<status>passing</status>\nIf it is not done, end it \
-     instead with <status>failing</status>, alone on a line as well, and say before what is wrong."
-        .to_owned()
+    format!(
+        "---\nYou work on one task of a file of tasks, which is kept for you: do not change it. Only when this task is done \
+         and verified, {END_WITH}<status>passing</status>\nIf it is not done, end it instead with \
+         <status>failing</status>, alone on a line as well, and say before what is wrong."
+    )
 }
 
 /// Returns the note for an agent whose answer is used as a value.
 pub fn schema_note(schema: &str) -> String {
-    format!(
-        "---\nYour answer is read by a program: give it as JSON alone that fits this JSON Schema:\n{schema}"
-    )
+    format!("---\nYour answer is read by a program: give it as JSON alone that {FIT_SCHEMA}{schema}")
 }
 
 /// Returns the note for an agent that ends with a signal.
 pub fn signal_note(signal: &str) -> String {
     format!(
-        "---\nThis is repeated until you end it. Only when everything is done and verified, end your last message \
-         with this alone on a line:\n{signal}"
+        "---\nThis is repeated until you end it. Only when everything is done and verified, {END_WITH}{signal}"
     )
 }
 

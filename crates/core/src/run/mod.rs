@@ -14,6 +14,7 @@ pub mod lane;
 pub mod news;
 mod sentence;
 pub mod session_work;
+mod task_position;
 
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +31,7 @@ pub use continuation::{BudgetRaise, Continuation, Raise};
 pub use lane::{ActiveNode, Activity, BranchState, Lane, Round, RoundPhase, SessionSignal, TaskRounds};
 pub use news::News;
 pub use session_work::{SessionPhase, SessionWork, Turn};
+pub use task_position::TaskPosition;
 
 words! {
     /// The status of a finished run.

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::script::{self, ScriptError, ScriptTurn, SimScript};
 
-const SCRIPT_FIELDS: &[&str] = &["name", "turns", "nodes", "default", "delay_ms"];
+const SCRIPT_FIELDS: &[&str] = &["name", "turns", "nodes", "tasks", "default", "delay_ms"];
 const TURN_FIELDS: &[&str] = &["steps", "result", "usage", "cost_usd", "attempts"];
 
 /// Checks one file and returns the exit code.
@@ -20,14 +20,10 @@ pub(super) fn check(path: &Path, out: &mut dyn Write, err: &mut dyn Write) -> io
                 writeln!(err, "warning: {}: unknown field `{field}`", path.display())?;
             }
             let name = script.name.as_deref().unwrap_or("unnamed");
-            let steps: usize = script
-                .turns
-                .iter()
-                .chain(script.nodes.values().flatten())
-                .chain(&script.default)
-                .map(steps_in)
-                .sum();
-            writeln!(out, "{}: ok ({name}, turns: {}, steps: {steps})", path.display(), script.turns.len())?;
+            let turns = script.all_turns().count();
+            let steps: usize = script.all_turns().chain(&script.default).map(steps_in).sum();
+            let more = if script.default.is_some() { " and a default" } else { "" };
+            writeln!(out, "{}: ok ({name}, turns: {turns}{more}, steps: {steps})", path.display())?;
             Ok(0)
         }
         Err(error) => {
@@ -54,6 +50,12 @@ fn unknown_fields(script: &Value) -> Vec<String> {
     note_turns(script.get("turns"), "turns", &mut unknown);
     for (node, turns) in script.get("nodes").and_then(Value::as_object).into_iter().flatten() {
         note_turns(Some(turns), &format!("nodes.{node}"), &mut unknown);
+    }
+    for (task, turns) in script.get("tasks").and_then(Value::as_object).into_iter().flatten() {
+        note_turns(Some(turns), &format!("tasks.{task}"), &mut unknown);
+        for (node, turns) in turns.as_object().into_iter().flatten() {
+            note_turns(Some(turns), &format!("tasks.{task}.{node}"), &mut unknown);
+        }
     }
     if let Some(turn) = script.get("default") {
         note_turn(turn, "default", &mut unknown);
@@ -95,6 +97,19 @@ mod tests {
         let (code, out, err) = checked(r#"{"name":"n","turns":[{"attempts":[{"steps":[{"say":"a"}]}]}]}"#);
         assert_eq!((code, err.as_str()), (0, ""));
         assert!(out.ends_with("s.json: ok (n, turns: 1, steps: 1)\n"), "{out}");
+    }
+
+    #[test]
+    fn the_turns_of_nodes_and_tasks_are_counted() {
+        let turn = r#"{"steps":[{"say":"a"},{"finish":"b"}]}"#;
+        let text = format!(
+            r#"{{"nodes":{{"fix":[{turn},{turn}]}},"tasks":{{"1":[{turn}],"2":{{"fix":[{turn}]}}}},"default":{turn}}}"#
+        );
+        let (code, out, err) = checked(&text);
+        assert_eq!((code, err.as_str()), (0, ""));
+        assert!(out.ends_with("s.json: ok (unnamed, turns: 4 and a default, steps: 10)\n"), "{out}");
+        let (_, _, err) = checked(r#"{"tasks":{"2":{"fix":[{"stpes":[]}]}}}"#);
+        assert!(err.contains("`tasks.2.fix[0].stpes`"), "{err}");
     }
 
     #[test]

@@ -15,6 +15,9 @@ pub(super) struct ModelRequest {
     /// The node, if it is known.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(super) node: String,
+    /// The task, if the turn works on one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) task: Option<String>,
     pub(super) iteration: u32,
     pub(super) attempt: u32,
     pub(super) session: String,
@@ -68,6 +71,7 @@ mod tests {
         let prompt = "a\n\"b\" {{x}} $ARGUMENTS \u{1f600}\n".to_owned();
         let request = ModelRequest {
             node: String::new(),
+            task: None,
             iteration: 1,
             attempt: 1,
             session: "s".into(),

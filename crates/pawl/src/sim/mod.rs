@@ -1,7 +1,8 @@
 //! `windlass sim`: plays a script in the wire format of Claude Code.
 //!
 //! Started like the real CLI, it calls the configured hooks, uses tools, writes the stream of events and
-//! fails on demand. So workflows can be rehearsed without a model. `docs/sim.md` describes the scripts. The
+//! fails on demand. So workflows can be rehearsed without a model. Without a script it plays a stub, which
+//! changes nothing and reports that its work is done. `docs/sim.md` describes the scripts. The
 //! sim knows nothing of runs or engines: it gets everything from its arguments, its environment and the
 //! script.
 
@@ -9,8 +10,10 @@ mod args;
 mod background;
 mod calls;
 mod check;
+mod choose;
 mod events;
 mod faults;
+mod finish;
 mod hooks;
 mod log;
 mod perform;
@@ -37,6 +40,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
 use std::os::fd::AsFd;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -49,6 +53,11 @@ pub const DEMO_SCRIPT: &str = include_str!("../../../../examples/sim/demo.json")
 /// Runs the program with the arguments after `sim`.
 pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
     ExitCode::from(run(args.map(|arg| arg.to_string_lossy().into_owned()).collect()))
+}
+
+/// Reads a script, and returns the reason if it cannot be played.
+pub fn script_error(path: &Path) -> Option<String> {
+    script::SimScript::read(path).err().map(|error| error.to_string())
 }
 
 /// Returns the exit code, unless the script ends the process with a signal.

@@ -1,7 +1,7 @@
 //! Plays one process of the sim, from the first hook to the exit code.
 //!
-//! Chooses the turn, asks to stop, and reports the result. `tools`, `background` and `faults` play the single
-//! steps.
+//! Asks to stop, and reports the result. `choose` selects the turn, and `tools`, `finish`, `background` and
+//! `faults` play the single steps.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -163,8 +163,8 @@ impl<'a> Player<'a> {
                 AfterTurn::Result(verdict) => return Ok(verdict),
                 AfterTurn::Turn(reason) => {
                     self.turn += 1;
-                    self.words.iteration += 1;
-                    self.words.attempt = 1;
+                    self.words.place.iteration += 1;
+                    self.words.place.attempt = 1;
                     self.words.tracker = find_tracker(&reason).or(self.words.tracker.take());
                     self.words.prompt = reason;
                 }
@@ -173,7 +173,7 @@ impl<'a> Player<'a> {
     }
 
     fn current(&self) -> Option<&'a ScriptTurn> {
-        self.script.turn(&self.words.node, self.words.iteration, self.words.attempt)
+        self.script.turn(&self.words.place)
     }
 
     /// Writes the events before the model's first message on a prompt.
@@ -194,10 +194,12 @@ impl<'a> Player<'a> {
     fn play_turn(&mut self) -> Result<AfterTurn, PlayCut> {
         let turn =
             self.current().ok_or_else(|| PlayCut::Fatal("the script has no turn to play".to_owned()))?;
+        let place = &self.words.place;
         let request = ModelRequest {
-            node: self.words.node.clone(),
-            iteration: self.words.iteration,
-            attempt: self.words.attempt,
+            node: place.node.clone(),
+            task: place.task.as_ref().map(|task| task.id.clone()),
+            iteration: place.iteration,
+            attempt: place.attempt,
             session: self.words.session.clone(),
             resumed: self.flags.resume.is_some(),
             turn: self.turn,

@@ -88,6 +88,7 @@ fn the_log_holds_the_prompt_byte_for_byte() {
     let session = "s-1".to_owned();
     let expected = ModelRequest {
         node: String::new(),
+        task: None,
         iteration: 3,
         attempt: 2,
         session,

@@ -1,7 +1,7 @@
 //! The script of the sim: turns made of steps, read from JSON.
 //!
-//! Only types and parsing. `play` plays them, and `words` replaces variables. Unknown fields are ignored, and
-//! reported by `--check`.
+//! Only types and parsing. `choose` selects a turn, `play` plays it, and `words` replaces variables. Unknown
+//! fields are ignored, and reported by `--check`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,14 +9,19 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use rustix::process::Signal;
-use serde::Deserialize;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 /// The size limit of a script.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
+/// The words of an agent without a script.
+const STUB: &str = "I am the simulated agent and change nothing. I was asked: ${FIRST_LINE}";
+
 /// A whole script.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 pub(super) struct SimScript {
     /// Shown by `--check`.
     #[serde(default)]
@@ -27,12 +32,47 @@ pub(super) struct SimScript {
     /// The turns by node, then by round and iteration. They take precedence over `turns`.
     #[serde(default)]
     pub(super) nodes: BTreeMap<String, Vec<ScriptTurn>>,
+    /// The turns by task. They take precedence over `nodes`.
+    #[serde(default)]
+    pub(super) tasks: BTreeMap<String, TaskTurns>,
     /// Played after the last turn.
     #[serde(default)]
     pub(super) default: Option<ScriptTurn>,
     /// The pause between steps.
     #[serde(default)]
     pub(super) delay_ms: u64,
+}
+
+/// The turns of a task: of every node that works on it, or by node.
+#[derive(Debug)]
+pub(super) enum TaskTurns {
+    Every(Vec<ScriptTurn>),
+    ByNode(BTreeMap<String, Vec<ScriptTurn>>),
+}
+
+/// Reads a list or an object. `#[serde(untagged)]` would lose the place of a mistake.
+impl<'de> Deserialize<'de> for TaskTurns {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<TaskTurns, D::Error> {
+        struct TaskTurnsVisitor;
+
+        impl<'de> Visitor<'de> for TaskTurnsVisitor {
+            type Value = TaskTurns;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of turns, or the turns of each node")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<TaskTurns, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(seq)).map(TaskTurns::Every)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<TaskTurns, A::Error> {
+                BTreeMap::deserialize(MapAccessDeserializer::new(map)).map(TaskTurns::ByNode)
+            }
+        }
+
+        deserializer.deserialize_any(TaskTurnsVisitor)
+    }
 }
 
 /// The steps of the agent, from the request to the stop.
@@ -71,10 +111,22 @@ pub(super) struct ScriptUsage {
 #[serde(rename_all = "snake_case")]
 pub(super) enum ScriptStep {
     Say(String),
+    /// Says a text, and that the work is done, in every form that the prompt asks for.
+    Finish(String),
     Think(String),
-    Write { path: String, content: String },
-    Append { path: String, content: String },
-    Replace { path: String, old: String, new: String },
+    Write {
+        path: String,
+        content: String,
+    },
+    Append {
+        path: String,
+        content: String,
+    },
+    Replace {
+        path: String,
+        old: String,
+        new: String,
+    },
     Bash(String),
     Tool(ToolStep),
     Structured(Value),
@@ -243,7 +295,11 @@ impl fmt::Display for ScriptError {
                 write!(f, "{}:{line}:{column}: {}", path.display(), without_position(cause))
             }
             ScriptError::Empty { path } => {
-                write!(f, "the script {} has neither `turns` nor a `default` turn", path.display())
+                write!(
+                    f,
+                    "the script {} has no turns: it needs `turns`, `nodes`, `tasks` or `default`",
+                    path.display()
+                )
             }
         }
     }
@@ -266,29 +322,27 @@ impl SimScript {
         let path = path.to_owned();
         match serde_json::from_slice::<SimScript>(text) {
             Err(cause) => Err(ScriptError::Malformed { path, cause }),
-            Ok(script) if script.turns.is_empty() && script.nodes.is_empty() && script.default.is_none() => {
+            Ok(script) if script.all_turns().next().is_none() && script.default.is_none() => {
                 Err(ScriptError::Empty { path })
             }
             Ok(script) => Ok(script),
         }
     }
 
-    /// Returns the turn for a node, iteration and attempt, counted from 1. For a node in a loop, `fix@3`, the
-    /// third round is the third turn.
-    pub(super) fn turn(&self, node: &str, iteration: u32, attempt: u32) -> Option<&ScriptTurn> {
-        let own = self.nodes.get(node).map(|turns| (turns, iteration)).or_else(|| {
-            let (id, marks) = node.split_at(node.find(['@', '~']).unwrap_or(node.len()));
-            let round = marks.rsplit('@').next().and_then(|mark| mark.split('~').next()?.parse().ok());
-            Some((self.nodes.get(id)?, iteration + round.unwrap_or(1_u32).saturating_sub(1)))
-        });
-        let own = own.and_then(|(turns, number)| nth(turns, number).or(turns.last()));
-        let turn = own.or(nth(&self.turns, iteration)).or(self.default.as_ref()).or(self.turns.last())?;
-        Some(nth(&turn.attempts, attempt).or(turn.attempts.last()).unwrap_or(turn))
+    /// Makes the script of an agent that has none: every turn claims to be done and changes nothing.
+    pub(super) fn stub() -> SimScript {
+        let turn = ScriptTurn { steps: vec![ScriptStep::Finish(STUB.to_owned())], ..ScriptTurn::default() };
+        SimScript { default: Some(turn), ..SimScript::default() }
     }
-}
 
-fn nth(turns: &[ScriptTurn], number: u32) -> Option<&ScriptTurn> {
-    turns.get(usize::try_from(number.saturating_sub(1)).ok()?)
+    /// Returns every turn but the default.
+    pub(super) fn all_turns(&self) -> impl Iterator<Item = &ScriptTurn> {
+        let of_tasks = self.tasks.values().flat_map(|turns| match turns {
+            TaskTurns::Every(turns) => vec![turns],
+            TaskTurns::ByNode(nodes) => nodes.values().collect(),
+        });
+        self.turns.iter().chain(self.nodes.values().flatten()).chain(of_tasks.flatten())
+    }
 }
 
 /// Reads a script file, up to the size limit.
@@ -311,17 +365,10 @@ mod tests {
         SimScript::parse(Path::new("s.json"), text.as_bytes())
     }
 
-    fn said(turn: Option<&ScriptTurn>) -> &str {
-        match &turn.unwrap().steps[0] {
-            ScriptStep::Say(text) => text,
-            other => panic!("{other:?}"),
-        }
-    }
-
     #[test]
     fn every_kind_of_step_is_read() {
         let text = r#"{"turns":[{"steps":[
-            {"say":"a"},{"think":"a"},{"write":{"path":"a","content":"b"}},{"append":{"path":"a","content":"b"}},
+            {"say":"a"},{"finish":"a"},{"think":"a"},{"write":{"path":"a","content":"b"}},{"append":{"path":"a","content":"b"}},
             {"replace":{"path":"a","old":"b","new":"c"}},{"bash":"ls"},{"tool":{"name":"WebFetch","input":{"url":"x"}}},
             {"structured":{"a":1}},
             {"ask":{"question":"q","options":["a",{"label":"b","description":"c"}]}},{"commit":"m"},
@@ -330,46 +377,7 @@ mod tests {
             {"garbage":"x"},{"garbage":{"bytes":[255,10]}},{"grandchild":true},{"grandchild":{"pid_file":"p"}},
             {"rate_limit":{"resets_at_ms":5}},{"rate_limit":{}},{"api_error":{"status":529,"message":"m"}},
             {"background_stop":true},{"subagent_stop":true},{"skip_hooks":true}]}]}"#;
-        assert_eq!(parse(text).unwrap().turns[0].steps.len(), 30);
-    }
-
-    #[test]
-    fn the_turn_follows_iteration_and_attempt() {
-        let script = parse(
-            r#"{"turns":[{"attempts":[{"steps":[{"say":"1.1"}]},{"steps":[{"say":"1.2"}]}]},{"steps":[{"say":"2"}]}]}"#,
-        )
-        .unwrap();
-        assert_eq!(said(script.turn("", 1, 1)), "1.1");
-        assert_eq!(said(script.turn("", 1, 7)), "1.2");
-        assert_eq!(said(script.turn("", 2, 3)), "2");
-        assert_eq!(said(script.turn("", 9, 1)), "2");
-    }
-
-    #[test]
-    fn after_the_last_turn_the_default_is_played() {
-        let script =
-            parse(r#"{"turns":[{"steps":[{"say":"1"}]}],"default":{"steps":[{"say":"d"}]}}"#).unwrap();
-        assert_eq!(said(script.turn("", 2, 1)), "d");
-    }
-
-    #[test]
-    fn a_node_has_turns_of_its_own() {
-        let turn = |text: &str| format!(r#"{{"steps":[{{"say":"{text}"}}]}}"#);
-        let text = format!(
-            r#"{{"nodes":{{"fix":[{},{}],"fix@3":[{}]}},"default":{}}}"#,
-            turn("1"),
-            turn("2"),
-            turn("third round"),
-            turn("any")
-        );
-        let script = parse(&text).unwrap();
-        assert_eq!(said(script.turn("fix", 1, 1)), "1");
-        assert_eq!(said(script.turn("fix", 2, 1)), "2");
-        assert_eq!(said(script.turn("fix@2", 1, 1)), "2");
-        assert_eq!(said(script.turn("fix@2~1@1~2", 1, 1)), "1", "the innermost round counts");
-        assert_eq!(said(script.turn("fix@3", 1, 1)), "third round");
-        assert_eq!(said(script.turn("fix@9", 1, 1)), "2");
-        assert_eq!(said(script.turn("other", 1, 1)), "any");
+        assert_eq!(parse(text).unwrap().turns[0].steps.len(), 31);
     }
 
     #[test]
@@ -379,10 +387,17 @@ mod tests {
         assert!(error.contains("unknown variant `sya`"), "{error}");
         let error = parse(r#"{"turns":[{"steps":[{"crash":"SIGNOPE"}]}]}"#).unwrap_err().to_string();
         assert!(error.contains("SIGNOPE"), "{error}");
+        let error = parse("{\"tasks\":{\"a\":{\"fix\":[\n  {\"steps\":[{\"sya\":\"x\"}]}]}}}").unwrap_err();
+        assert!(error.to_string().starts_with("s.json:2:"), "{error}");
+        assert!(error.to_string().contains("unknown variant `sya`"), "{error}");
+        let error = parse(r#"{"tasks":{"a":1}}"#).unwrap_err().to_string();
+        assert!(error.contains("a list of turns, or the turns of each node"), "{error}");
     }
 
     #[test]
     fn a_script_without_any_turn_is_refused() {
-        assert!(matches!(parse("{}"), Err(ScriptError::Empty { .. })));
+        for text in ["{}", r#"{"turns":[]}"#, r#"{"nodes":{"fix":[]}}"#, r#"{"tasks":{"1":{"fix":[]}}}"#] {
+            assert!(matches!(parse(text), Err(ScriptError::Empty { .. })), "{text}");
+        }
     }
 }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use serde_json::{Map, Value};
 
 use super::args::{self, SimFlags};
+use super::choose::{ScriptPlace, TaskPlace};
 use super::hooks::Hooks;
 use super::log::RequestLog;
 use super::plain::{self, Wire};
@@ -19,6 +20,9 @@ use super::words::{ScriptVariables, find_tracker};
 const SCRIPT: &str = "WINDLASS_SIM_SCRIPT";
 const LOG: &str = "WINDLASS_SIM_LOG";
 const NODE: &str = "WINDLASS_NODE";
+const TASK: &str = "WINDLASS_TASK";
+const TASK_ATTEMPT: &str = "WINDLASS_TASK_ATTEMPT";
+const TASK_NODE: &str = "WINDLASS_TASK_NODE";
 const ITERATION: &str = "WINDLASS_ITERATION";
 const ATTEMPT: &str = "WINDLASS_ATTEMPT";
 const BLOCK_CAP: &str = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP";
@@ -52,11 +56,10 @@ impl ProcessInputs<'_> {
             [flag, file, ..] if flag == "--plain" => plain::flags(file)?,
             args => args::parse(args),
         };
-        let path = variable(&self.env, SCRIPT).ok_or_else(|| {
-            let hint = "`windlass sim --check FILE` checks one";
-            format!("no script: set {SCRIPT} to a script file\n  hint: {hint}")
-        })?;
-        let script = SimScript::read(&self.cwd.join(path)).map_err(|error| error.to_string())?;
+        let script = match variable(&self.env, SCRIPT) {
+            Some(path) => SimScript::read(&self.cwd.join(path)).map_err(|error| error.to_string())?,
+            None => SimScript::stub(),
+        };
         let prompt = read_prompt(&flags, self.input)?;
         Ok((flags, script, prompt))
     }
@@ -83,6 +86,26 @@ fn number(env: &Environment, name: &str) -> Option<u32> {
     variable(env, name)?.to_str()?.trim().parse().ok()
 }
 
+fn text(env: &Environment, name: &str) -> Option<String> {
+    variable(env, name)?.into_string().ok()
+}
+
+/// Reads which turn to play.
+fn turn_place(env: &Environment) -> ScriptPlace {
+    let node = text(env, NODE).unwrap_or_default();
+    let task = text(env, TASK).map(|id| TaskPlace {
+        id,
+        attempt: number(env, TASK_ATTEMPT).unwrap_or(1).max(1),
+        node: text(env, TASK_NODE).unwrap_or_else(|| node.clone()),
+    });
+    ScriptPlace {
+        node,
+        iteration: number(env, ITERATION).unwrap_or(1).max(1),
+        attempt: number(env, ATTEMPT).unwrap_or(1).max(1),
+        task,
+    }
+}
+
 impl<'a> Player<'a> {
     /// Makes a player that has not played anything yet.
     pub(super) fn new(
@@ -107,9 +130,7 @@ impl<'a> Player<'a> {
         let schema = flags.json_schema.as_deref().map(read_schema).transpose()?;
         let log = RequestLog(variable(&env, LOG).map(|path| cwd.join(path)));
         let words = ScriptVariables {
-            node: variable(&env, NODE).and_then(|node| node.to_str().map(str::to_owned)).unwrap_or_default(),
-            iteration: number(&env, ITERATION).unwrap_or(1).max(1),
-            attempt: number(&env, ATTEMPT).unwrap_or(1).max(1),
+            place: turn_place(&env),
             session: session.clone(),
             tracker: find_tracker(&prompt)
                 .or_else(|| log.prompts(&session).iter().find_map(|p| find_tracker(p))),

@@ -32,6 +32,7 @@ impl Player<'_> {
     pub(super) fn step(&mut self, step: &ScriptStep) -> Result<(), PlayCut> {
         match step {
             ScriptStep::Say(text) => self.say(text),
+            ScriptStep::Finish(text) => self.finish_work(text),
             ScriptStep::Think(text) => {
                 let block = json!({"type": "thinking", "thinking": self.words.fill(text), "signature": ""});
                 Ok(self.stream.block(block)?)
@@ -83,7 +84,11 @@ impl Player<'_> {
     }
 
     pub(super) fn say(&mut self, text: &str) -> Result<(), PlayCut> {
-        let text = self.words.fill(text);
+        self.speak(self.words.fill(text))
+    }
+
+    /// Says a text whose variables are already filled in.
+    pub(super) fn speak(&mut self, text: String) -> Result<(), PlayCut> {
         self.stream.block(json!({"type": "text", "text": text}))?;
         self.said = text;
         Ok(())
@@ -116,7 +121,7 @@ impl Player<'_> {
     }
 
     /// Gives the structured answer that the session's schema requires.
-    fn give(&mut self, answer: &Value) -> Result<(), PlayCut> {
+    pub(super) fn give(&mut self, answer: &Value) -> Result<(), PlayCut> {
         let input = self.fill_all(answer);
         let Some(schema) = self.schema.clone() else {
             let id = self.wish(events::ANSWERING, &input)?;
@@ -169,7 +174,7 @@ impl Player<'_> {
         })
     }
 
-    fn edit_tracker(&mut self, edit: &TrackerEdit) -> Result<(), PlayCut> {
+    pub(super) fn edit_tracker(&mut self, edit: &TrackerEdit) -> Result<(), PlayCut> {
         let Some(path) = &self.words.tracker else {
             return Err(PlayCut::Fatal("no prompt of this session names a tracker".to_owned()));
         };

@@ -4,13 +4,13 @@
 
 use std::path::{Path, PathBuf};
 
+use super::choose::ScriptPlace;
+
 /// The variables of a turn.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ScriptVariables {
     pub(super) tracker: Option<PathBuf>,
-    pub(super) node: String,
-    pub(super) iteration: u32,
-    pub(super) attempt: u32,
+    pub(super) place: ScriptPlace,
     pub(super) session: String,
     pub(super) prompt: String,
     pub(super) cwd: PathBuf,
@@ -18,7 +18,11 @@ pub(super) struct ScriptVariables {
     pub(super) answer: String,
 }
 
-const NAMES: [&str; 7] = ["TRACKER", "ITERATION", "ATTEMPT", "SESSION", "PROMPT", "CWD", "ANSWER"];
+const NAMES: [&str; 9] =
+    ["TRACKER", "ITERATION", "ATTEMPT", "SESSION", "PROMPT", "FIRST_LINE", "CWD", "ANSWER", "TASK"];
+
+/// The longest first line, in characters.
+const FIRST_LINE: usize = 60;
 
 impl ScriptVariables {
     /// Replaces the variables in a text, in one pass: variables inside a value are not replaced.
@@ -53,14 +57,26 @@ impl ScriptVariables {
     fn value(&self, name: &str) -> Option<String> {
         Some(match name {
             "TRACKER" => self.tracker.as_ref()?.display().to_string(),
-            "ITERATION" => self.iteration.to_string(),
-            "ATTEMPT" => self.attempt.to_string(),
+            "ITERATION" => self.place.iteration.to_string(),
+            "ATTEMPT" => self.place.attempt.to_string(),
             "SESSION" => self.session.clone(),
             "PROMPT" => self.prompt.clone(),
+            "FIRST_LINE" => first_line(&self.prompt),
             "CWD" => self.cwd.display().to_string(),
             "ANSWER" => self.answer.clone(),
+            "TASK" => self.place.task.as_ref().map(|task| task.id.clone()).unwrap_or_default(),
             _ => return None,
         })
+    }
+}
+
+/// Returns the first line of a prompt that has words, shortened.
+fn first_line(prompt: &str) -> String {
+    let has_words = |line: &&str| line.chars().any(char::is_alphanumeric);
+    let line = prompt.lines().map(str::trim).find(has_words).unwrap_or_default();
+    match line.char_indices().nth(FIRST_LINE) {
+        Some((at, _)) => format!("{}…", line.get(..at).unwrap_or_default().trim_end()),
+        None => line.to_owned(),
     }
 }
 
@@ -115,7 +131,7 @@ mod tests {
     fn words() -> ScriptVariables {
         ScriptVariables {
             tracker: Some("/t/tracker.md".into()),
-            iteration: 3,
+            place: ScriptPlace { iteration: 3, ..ScriptPlace::default() },
             prompt: "say ${CWD}".into(),
             cwd: "/w".into(),
             ..ScriptVariables::default()
@@ -125,6 +141,14 @@ mod tests {
     #[test]
     fn words_are_filled_in_once() {
         assert_eq!(words().fill("${TRACKER} ${ITERATION} ${PROMPT} ${CWD}"), "/t/tracker.md 3 say ${CWD} /w");
+    }
+
+    #[test]
+    fn the_first_line_is_one_with_words_and_short() {
+        let first = |prompt: &str| ScriptVariables { prompt: prompt.into(), ..words() }.fill("${FIRST_LINE}");
+        assert_eq!(first("\n---\n  Fix the parser.  \nThen stop."), "Fix the parser.");
+        assert_eq!(first(&"ab ".repeat(40)), format!("{}…", "ab ".repeat(20).trim_end()));
+        assert_eq!(first("---"), "");
     }
 
     #[test]

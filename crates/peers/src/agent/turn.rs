@@ -6,6 +6,7 @@ use windlass_core::effect::SessionPlan;
 use windlass_core::hook::wire::env::{FOLDER, RUN, SESSION, SOCKET};
 use windlass_core::id::{EffectId, RunId};
 use windlass_core::launch::{LAUNCH_VERSION, Launch};
+use windlass_core::run::TaskPosition;
 use windlass_core::spec::{SessionSettings, Spec};
 use windlass_core::time::Moment;
 
@@ -15,6 +16,9 @@ use crate::process::env::passed_on;
 const NODE: &str = "WINDLASS_NODE";
 const ITERATION: &str = "WINDLASS_ITERATION";
 const ATTEMPT: &str = "WINDLASS_ATTEMPT";
+const TASK: &str = "WINDLASS_TASK";
+const TASK_ATTEMPT: &str = "WINDLASS_TASK_ATTEMPT";
+const TASK_NODE: &str = "WINDLASS_TASK_NODE";
 
 /// A request to start one turn.
 #[derive(Debug, Clone, Copy)]
@@ -32,6 +36,8 @@ pub struct TurnRequest<'a> {
     pub run: &'a RunId,
     /// The effect that starts the turn; it contains the iteration and the attempt.
     pub effect: &'a EffectId,
+    /// The task that the session works on.
+    pub task: Option<&'a TaskPosition>,
     /// The current time, to turn the deadline into a duration.
     pub now: Moment,
 }
@@ -83,7 +89,14 @@ impl TurnRequest<'_> {
             (ITERATION, self.effect.iteration.to_string()),
             (ATTEMPT, self.effect.attempt.to_string()),
         ];
-        pairs.map(|(name, value)| (name.to_owned(), value)).into()
+        let of_task = self.task.into_iter().flat_map(|task| {
+            [
+                (TASK, task.id.to_string()),
+                (TASK_ATTEMPT, task.attempt.to_string()),
+                (TASK_NODE, task.node.to_string()),
+            ]
+        });
+        pairs.into_iter().chain(of_task).map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
     /// Creates the launch of a CLI that is started with `argv` and reads `stdin`. Its environment is the

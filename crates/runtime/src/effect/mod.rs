@@ -30,7 +30,7 @@ use windlass_core::engine;
 use windlass_core::event::Event;
 use windlass_core::graph::SessionPrompt;
 use windlass_core::id::{EffectId, NodeId, RunId, SessionId};
-use windlass_core::run::{Activity, RunState, SessionPhase};
+use windlass_core::run::{Activity, RunState, SessionPhase, TaskPosition};
 use windlass_core::spec::{SessionSettings, Spec};
 use windlass_peers::child::{Terminate, sweep_cookie, terminate_host};
 use windlass_peers::orphan::end_orphans;
@@ -123,6 +123,8 @@ pub(crate) struct SessionSite {
     pub(crate) node: SessionPrompt,
     pub(crate) settings: SessionSettings,
     pub(crate) workspace: String,
+    /// The task that the session works on.
+    pub(crate) task: Option<TaskPosition>,
     /// The conversation, once it exists.
     pub(crate) session: Option<SessionId>,
     /// True if nothing new may start.
@@ -138,6 +140,7 @@ impl SessionSite {
             node: work.node.clone(),
             settings: state.session_settings(work)?.clone(),
             workspace: work.workspace.clone(),
+            task: state.task_position(node),
             session: work.session.clone(),
             is_ending: matches!(work.phase, SessionPhase::Ending { .. }),
             begun: work.turn.as_ref().filter(|turn| turn.started).map(|turn| turn.effect.clone()),

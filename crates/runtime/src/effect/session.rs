@@ -86,6 +86,7 @@ fn launch(
         plan,
         run: &context.run,
         effect,
+        task: site.task.as_ref(),
         now: now(),
     };
     let paths = TurnPaths { dir, socket: &context.socket, windlass_exe: &context.exe };

@@ -81,7 +81,7 @@ impl PlanInputs<'_> {
     ) -> Result<SessionSettings, UserError> {
         let entity = self.entity(&session.source)?;
         let isolation = self.isolation(part, node, warnings)?;
-        let driver = self.driver(node, entity)?;
+        let driver = self.driver(node, entity, warnings)?;
         let mut permissions = self.settings().permissions.clone();
         if let Some(entity) = entity {
             entity::narrow(
@@ -208,18 +208,26 @@ impl PlanInputs<'_> {
         Ok(wanted)
     }
 
-    fn driver(&self, node: &PlannedNode<'_>, entity: Option<&Entity>) -> Result<AgentCommand, UserError> {
+    fn driver(
+        &self,
+        node: &PlannedNode<'_>,
+        entity: Option<&Entity>,
+        warnings: &mut Vec<String>,
+    ) -> Result<AgentCommand, UserError> {
         let own = node.options.driver.clone();
         let name = self.pick("driver", self.flags().driver.clone(), own, self.settings().driver.clone());
         let configured = self.settings().agents.get(&name);
         let bin = self.flags().agent_bin.clone().map(|bin| self.request.cwd.join(bin));
         let program = bin.or_else(|| configured.and_then(|agent| agent.program.clone()).map(PathBuf::from));
-        let program = find_agent(self.home, &name, program.as_deref())?;
-        let is_own = self.home.agents.named(&name).is_some_and(|dialect| dialect.program().is_none());
-        if is_own && self.flags().agent_bin.is_none() && self.home.var("WINDLASS_SIM_SCRIPT").is_none() {
-            return Err(UserError::new(UserErrorKind::Usage, "driver `sim` needs a script")
-                .hint("set WINDLASS_SIM_SCRIPT to a script file, or try `windlass demo`"));
-        }
+        let program = match find_agent(self.home, &name, program.as_deref()) {
+            Ok(program) => program,
+            // A dry run starts no agent, so it needs none.
+            Err(problem) if self.request.dry_run && problem.class == UserErrorKind::Agent => {
+                warnings.push(format!("a run would be refused: {}", problem.text()));
+                program.unwrap_or_else(|| PathBuf::from(&name))
+            }
+            Err(problem) => return Err(problem),
+        };
         let mut args = configured.map(|agent| agent.args.clone()).unwrap_or_default();
         args.extend(self.request.agent_args.clone());
         let model = self.model(node, entity, &name);

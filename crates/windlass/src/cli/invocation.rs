@@ -11,7 +11,7 @@ use windlass_runtime::home::Home;
 use super::report::{Report, warn};
 use super::sanitize::plain_line;
 use super::terminal::Terminal;
-use super::{home, output::OutputWriter};
+use super::{home, output::OutputWriter, sim_script};
 use crate::exit::Exit;
 
 /// The hint for commands that only a person may use.
@@ -27,9 +27,11 @@ pub(crate) struct Invocation {
 impl Invocation {
     /// Reads the environment, the current folder and the terminal.
     pub(crate) fn look() -> Result<Invocation, Report> {
-        let home = home::read()?;
+        let mut home = home::read()?;
         let screen = Terminal::of(&home);
-        Ok(Invocation { cwd: home::cwd()?, screen, home })
+        let cwd = home::cwd()?;
+        sim_script::make_absolute(&mut home, &cwd);
+        Ok(Invocation { cwd, screen, home })
     }
 
     /// Opens the store. Warns if the log is empty but runs have left folders: then the log was lost, and is

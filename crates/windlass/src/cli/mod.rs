@@ -47,6 +47,7 @@ mod sanitize;
 mod send;
 mod show;
 mod sim;
+mod sim_script;
 mod stray;
 mod tasks;
 mod terminal;

@@ -22,6 +22,7 @@ use super::drive::RunSignals;
 use super::feed::{envelope, words};
 use super::invocation::{Invocation, block_on, print, wait_for, waiting_runtime};
 use super::report::{Report, note, warn};
+use super::sim_script;
 use super::stray;
 use super::watch::WatchFlags;
 use crate::exit::Exit;
@@ -242,6 +243,7 @@ impl RunFlags {
         if self.dry_run {
             return self.show_plan(&plan);
         }
+        sim_script::check(invocation, &plan)?;
         if self.detach {
             return self.leave(invocation, plan);
         }

@@ -202,7 +202,7 @@ fn broken_settings_are_pointed_at() {
 
 #[test]
 fn a_state_folder_that_cannot_be_used_is_configuration() {
-    let stage = Stage::new();
+    let stage = Stage::playing(serde_json::json!([crate::stage::done()]));
     stage.place.write("state/windlass", "a file where a folder should be");
     assert_fails(&stage, &["ps"], 3, &["the store cannot be used", "because", "hint: "]);
     assert_fails(&stage, &["loop", "x", "--driver", "sim"], 3, &["the store cannot be used"]);
@@ -230,7 +230,7 @@ fn an_answer_nobody_waits_for_is_usage() {
 
 #[test]
 fn a_last_message_without_a_place_is_found_out_before_the_run() {
-    let stage = Stage::new();
+    let stage = Stage::playing(serde_json::json!([crate::stage::done()]));
     let args = ["loop", "x", "--driver", "sim", "--output-last-message", "/nowhere/last.txt"];
     assert_fails(&stage, &args, 7, &["/nowhere/last.txt"]);
     assert!(stage.json(&["ps", "--json"]).is_empty());
@@ -254,12 +254,15 @@ fn a_check_that_could_not_mean_anything_is_refused() {
 }
 
 #[test]
-fn sim_without_a_script_is_said_before_a_run() {
+fn a_script_that_is_not_there_is_said_before_a_run() {
     let stage = Stage::new();
-    let mut command = stage.command(&["loop", "x", "--driver", "sim"]);
-    let output = command.env_remove("WINDLASS_SIM_SCRIPT").output().unwrap();
-    assert_exit(&output, 2);
-    assert!(text(&output.stderr).contains("WINDLASS_SIM_SCRIPT"), "{}", story(&output));
+    assert_fails(
+        &stage,
+        &["loop", "x", "--driver", "sim"],
+        3,
+        &["cannot read the script", "WINDLASS_SIM_SCRIPT"],
+    );
+    assert!(stage.json(&["ps", "--json"]).is_empty());
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! runs, and nothing is lost.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 
 use crate::place::{Place, Ran, last_turn};
 use serde_json::{Value, json};
@@ -192,10 +192,12 @@ fn a_missing_agent_cli_says_what_to_install() {
 #[test]
 fn an_agent_that_cannot_play_its_script_fails_the_run_with_its_own_words() {
     let place = place();
-    fs::write(place.sealed.root().join("script.json"), "{\"turns\": [{\"steps\": 1}]}").unwrap();
-    let ran = place.go(&["loop", "work", "--json"]);
+    let agent =
+        place.sealed.write("agent.sh", "#!/bin/sh\necho 'Error: cannot play script.json' >&2\nexit 1\n");
+    fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).unwrap();
+    let ran = place.go(&["loop", "work", "--json", "--agent-bin", agent.to_str().unwrap()]);
     ran.assert_ended(AGENT, "failed", "agent_failed", 0);
-    assert!(ran.finished()["detail"].as_str().unwrap().contains("script.json"), "{ran}");
+    assert!(ran.finished()["detail"].as_str().unwrap().contains("cannot play script.json"), "{ran}");
 }
 
 #[test]

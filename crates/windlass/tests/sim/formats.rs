@@ -3,7 +3,7 @@
 use std::process::Command;
 
 /// The cases that are run once more. They are about what a run does, whatever its agent speaks.
-const CASES: &[&str] = &["people::", "modes::", "faults::", "order::", "marker::"];
+const CASES: &[&str] = &["people::", "modes::", "faults::", "order::", "marker::", "stub::"];
 
 /// Cases about the words of Claude Code's format.
 const OF_CLAUDE: &[&str] = &[];

@@ -36,6 +36,7 @@ mod owner;
 mod people;
 mod place;
 mod plugin_mode;
+mod stub;
 mod subscribers;
 mod tasks;
 mod tasks_cli;

@@ -56,12 +56,34 @@ nodes:
 }
 
 #[test]
-fn sim_needs_a_script() {
+fn sim_needs_no_script_and_is_told_apart_from_another_program() {
     let mut place = Place::new();
-    place.document("w", "nodes:\n  - { id: a, prompt: x }\n  - { id: b, prompt: x, driver: sim }\n");
-    assert_eq!(session_settings(&place.plan(&place.run("w")).spec, "b").driver.name, "sim");
     place.home.env.retain(|(name, _)| name != "WINDLASS_SIM_SCRIPT");
-    assert!(place.refusal(&place.run("w")).text().contains("driver `sim` needs a script"));
+    place.document("w", "nodes:\n  - { id: a, prompt: x }\n  - { id: b, prompt: x, driver: sim }\n");
+    let plan = place.plan(&place.run("w"));
+    assert_eq!(session_settings(&plan.spec, "b").driver.name, "sim");
+    assert!(plan.is_simulated);
+    place.document("w", "nodes:\n  - { id: a, prompt: x }\n");
+    assert!(!place.plan(&place.run("w")).is_simulated);
+    let mut other = place.run("w");
+    other.flags.driver = Some("sim".to_owned());
+    other.flags.agent_bin = Some(place.folder.path().join("bin/claude"));
+    assert!(!place.plan(&other).is_simulated);
+}
+
+#[test]
+fn a_dry_run_needs_no_agent() {
+    let place = Place::new();
+    fs::remove_file(place.folder.path().join("bin/claude")).unwrap();
+    place.document("w", "nodes:\n  - { id: a, prompt: x }\n");
+    assert_eq!(place.refusal(&place.run("w")).class, UserErrorKind::Agent);
+    let dry = RunRequest { dry_run: true, ..place.run("w") };
+    let plan = place.plan(&dry);
+    let warning = "a run would be refused: the agent CLI `claude` of driver `claude` is not installed";
+    assert!(plan.warning_texts().iter().any(|text| text.starts_with(warning)), "{:?}", plan.warning_texts());
+    let mut unknown = dry;
+    unknown.flags.driver = Some("emacs".to_owned());
+    assert_eq!(place.refusal(&unknown).class, UserErrorKind::Configuration);
 }
 
 #[test]
