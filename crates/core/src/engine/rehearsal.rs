@@ -1,25 +1,30 @@
 //! Rehearses a run without agents: stubs answer every node with success, so that people see what a
 //! run would do, and in which order.
 //!
-//! The engine is the real one. A loop ends as soon as its stubs allow it.
+//! The engine is the real one. A loop ends after one iteration, and both branches of an `if` are walked
+//! ([`ways`]).
+
+mod ways;
 
 use std::collections::VecDeque;
 
 use serde_json::{Value, json};
 
-use super::node::CriteriaLoopNode;
 use super::{Decision, apply, given_by, start};
 use crate::effect::{Effect, Planned};
+use crate::entity::EntityKind;
 use crate::event::{
     EntityTexts, Event, LandingEnd, PersonReply, PrepareEnd, RunEnd, SessionEnd, SessionVerdict, ShellEnd,
     WorktreeEnd,
 };
 use crate::graph::schema;
-use crate::graph::walk::depth_of;
+use crate::graph::walk::{depth_of, ids_in};
 use crate::hook::{HookAnswer, HookCall, HookKind};
 use crate::id::{EffectId, HookId, InboxId, NodeId, RunId, Verb};
 use crate::looping::LoopMode;
+use crate::looping::completion::asked_for;
 use crate::looping::verdict::{CheckResult, Inspection, TrackerInspection};
+use crate::registry::expand;
 use crate::run::{
     Activity, EndReason, FinalStatus, Lifecycle, ListenState, News, Outcome, RunState, SessionPhase,
 };
@@ -32,6 +37,8 @@ use crate::usage::Usage;
 const MOST_EVENTS: usize = 20_000;
 /// The maximum length of a shown text, in characters.
 const SHOWN: usize = 300;
+/// The number of branches after which no further one is walked.
+const MOST_BRANCHES: u32 = 64;
 
 /// The result of a rehearsal.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,29 +57,104 @@ pub struct RehearsedEffect {
     pub node: NodeId,
     /// The number of blocks around the node.
     pub depth: usize,
-    /// `begins`, `skipped`, `round`, `asks`, `runs`, `told`, ...
+    /// `begins`, `skipped`, `round`, `asks`, `runs`, `told`, `loops`, `otherwise`, ...
     pub what: &'static str,
     pub text: String,
 }
 
-/// Plays a run with stubs. A task loop finds each of `tasks` once, and then `left`.
-pub fn rehearse(spec: &Spec, tasks: &[Value], left: &Claim) -> Rehearsal {
-    play(spec, tasks, left).0
+/// The tasks that a task loop finds.
+#[derive(Clone)]
+struct StubTasks {
+    ready: Vec<Value>,
+    /// The result of a claim after the last task.
+    left: Claim,
 }
 
-/// Returns the rehearsal and the final state of the run.
-fn play(spec: &Spec, tasks: &[Value], left: &Claim) -> (Rehearsal, RunState) {
-    let mut spec = spec.clone();
-    // The rehearsal shows every question and answers it, as if a person were there.
-    spec.policy.on_question = crate::spec::OnQuestion::Wait;
-    // The text of a stub is not a number, so inputs of other workflows have no kind here.
-    spec.others.values_mut().for_each(|other| other.kinds.clear());
-    let (state, node) = start(RunId::new("rehearsal"), spec, Moment(0));
-    let (tasks, left) = (tasks.to_vec(), left.clone());
-    let mut stage = RehearsalStage { state, acts: Vec::new(), queue: VecDeque::new(), tasks, left, at: 0 };
-    if stage.tasks.is_empty() {
-        stage.tasks.push(json!({"id": "1", "name": "a task from the file", "status": "pending"}));
+/// A rehearsal of one workflow, before its steps lose their owners.
+struct Walk {
+    /// Each step with the node of this workflow that takes it. A run that the node starts takes steps, too.
+    acts: Vec<(NodeId, RehearsedEffect)>,
+    outcome: Outcome,
+    state: RunState,
+}
+
+/// Plays a run with stubs. A task loop finds each of `tasks` once, and then `left`.
+pub fn rehearse(spec: &Spec, tasks: &[Value], left: &Claim) -> Rehearsal {
+    let mut tasks = StubTasks { ready: tasks.to_vec(), left: left.clone() };
+    if tasks.ready.is_empty() {
+        tasks.ready.push(invented_task());
     }
+    let mut branches = MOST_BRANCHES;
+    let Walk { acts, outcome, state } = walk(spec, &tasks, &mut branches);
+    let acts = acts.into_iter().map(|(_, act)| act).collect();
+    Rehearsal { acts, outcome, turns: state.spent.turns }
+}
+
+/// Returns a task with all fields that templates may name.
+fn invented_task() -> Value {
+    json!({
+        "id": "1", "name": "a task from the file", "description": "its description", "status": "pending",
+        "priority": null, "dependencies": [], "metadata": {},
+    })
+}
+
+/// Walks through a run, and then into the branches that the run does not take.
+fn walk(spec: &Spec, tasks: &StubTasks, branches: &mut u32) -> Walk {
+    let mut walk = play(spec, tasks, branches);
+    let others = ways::not_taken(&spec.body, &walk.acts);
+    add_branches(spec, tasks, branches, &mut walk.acts, others);
+    walk
+}
+
+/// Adds the steps of branches that were not taken, each below its `if` node.
+fn add_branches(
+    spec: &Spec,
+    tasks: &StubTasks,
+    branches: &mut u32,
+    acts: &mut Vec<(NodeId, RehearsedEffect)>,
+    others: Vec<ways::OtherBranch>,
+) {
+    for other in others {
+        let Some(left) = branches.checked_sub(1) else { return };
+        *branches = left;
+        let mut chosen = spec.clone();
+        ways::choose(&mut chosen, &other);
+        let is_its = |owner: &NodeId| other.ids.contains(&owner.in_workflow());
+        let mut steps = play(&chosen, tasks, branches).acts;
+        steps.retain(|(owner, _)| is_its(owner));
+        let inner = ways::not_taken(&spec.body, &steps);
+        add_branches(&chosen, tasks, branches, &mut steps, inner);
+        let text = format!("otherwise, if the condition is {}:", other.condition);
+        let depth = depth_of(&spec.body, &other.node).unwrap_or(0);
+        let heading = RehearsedEffect { node: other.node.clone(), depth, what: "otherwise", text };
+        let below = crate::graph::walk::find(&spec.body, &other.node).map(std::slice::from_ref);
+        let below = ids_in(below.unwrap_or_default());
+        let last = acts.iter().rposition(|(owner, _)| below.contains(&owner.in_workflow()));
+        let place = last.map_or(acts.len(), |last| last + 1);
+        acts.splice(place..place, std::iter::once((other.node.clone(), heading)).chain(steps));
+    }
+}
+
+/// Plays a run with stubs, on the way that its conditions choose.
+fn play(spec: &Spec, tasks: &StubTasks, branches: &mut u32) -> Walk {
+    let mut played = spec.clone();
+    // The rehearsal shows every question and answers it, as if a person were there.
+    played.policy.on_question = crate::spec::OnQuestion::Wait;
+    // The text of a stub is not a number, so inputs of other workflows have no kind here.
+    played.others.values_mut().for_each(|other| other.kinds.clear());
+    ways::go_round_once(&mut played);
+    let (state, node) = start(RunId::new("rehearsal"), played, Moment(0));
+    let mut stage = RehearsalStage {
+        state,
+        spec,
+        acts: Vec::new(),
+        queue: VecDeque::new(),
+        tasks: tasks.clone(),
+        failed: Vec::new(),
+        mistake: None,
+        branches,
+        at: 0,
+    };
     stage.take(node);
     for _ in 0..MOST_EVENTS {
         if stage.state.is_done() {
@@ -89,19 +171,31 @@ fn play(spec: &Spec, tasks: &[Value], left: &Claim) -> (Rehearsal, RunState) {
         Lifecycle::Done { outcome } => outcome.clone(),
         Lifecycle::Running | Lifecycle::Ending { .. } => unfinished(),
     };
-    (Rehearsal { acts: stage.acts, outcome, turns: stage.state.spent.turns }, stage.state)
+    // A template that cannot be rendered is a mistake, even if the workflow continues after it.
+    let outcome = match stage.mistake.take() {
+        Some(mistake) if outcome.status == FinalStatus::Completed => mistake,
+        _ => outcome,
+    };
+    Walk { acts: stage.acts, outcome, state: stage.state }
 }
 
-struct RehearsalStage {
+struct RehearsalStage<'a> {
     state: RunState,
-    acts: Vec<RehearsedEffect>,
+    /// The spec as a real run has it, with the conditions of its loops.
+    spec: &'a Spec,
+    acts: Vec<(NodeId, RehearsedEffect)>,
     queue: VecDeque<Event>,
-    tasks: Vec<Value>,
-    left: Claim,
+    tasks: StubTasks,
+    /// The tasks that failed.
+    failed: Vec<TaskId>,
+    /// The first template that could not be rendered.
+    mistake: Option<Outcome>,
+    /// The number of branches that may still be walked.
+    branches: &'a mut u32,
     at: i64,
 }
 
-impl RehearsalStage {
+impl RehearsalStage<'_> {
     fn take(&mut self, step: Decision) {
         for news in &step.news {
             self.show(news);
@@ -114,19 +208,20 @@ impl RehearsalStage {
     fn record(&mut self, node: &NodeId, what: &'static str, text: String) {
         let depth = depth_of(&self.state.spec.body, &node.in_workflow()).unwrap_or(0);
         let place = self.place(node, depth, what);
-        self.acts.insert(place, RehearsedEffect { node: node.clone(), depth, what, text: shorten(&text) });
+        let act = RehearsedEffect { node: node.clone(), depth, what, text: shorten(&text) };
+        self.acts.insert(place, (node.clone(), act));
     }
 
     /// Returns the position of an action. An action of a node follows the earlier actions of the
     /// same node, even if another node started in between.
     fn place(&self, node: &NodeId, depth: usize, what: &str) -> usize {
         let end = self.acts.len();
-        if matches!(what, "begins" | "skipped" | "round" | "lands" | "ends") {
+        if matches!(what, "begins" | "skipped" | "round" | "lands" | "ends" | "loops") {
             return end;
         }
         // A child run may have nodes with the same ids, but they are nested deeper.
         let is_its = |act: &RehearsedEffect| act.node == *node && act.depth == depth;
-        self.acts.iter().rposition(is_its).map_or(end, |place| place + 1)
+        self.acts.iter().rposition(|(_, act)| is_its(act)).map_or(end, |place| place + 1)
     }
 
     fn show(&mut self, news: &News) {
@@ -139,7 +234,15 @@ impl RehearsalStage {
                 let task = task.as_ref().map(|task| format!(", task {task}")).unwrap_or_default();
                 self.record(node, "round", format!("iteration {round}{task}"));
             }
-            News::NodeFinished { node, outcome, .. } if outcome.status != FinalStatus::Completed => {
+            News::NodeFinished { node, outcome, .. } if outcome.status == FinalStatus::Completed => {
+                if let Some(end) = ways::end_of_loop(self.spec, &node.in_workflow()) {
+                    self.record(node, "loops", end);
+                }
+            }
+            News::NodeFinished { node, outcome, .. } => {
+                if outcome.reason == EndReason::Template {
+                    self.mistake.get_or_insert_with(|| outcome.clone());
+                }
                 let detail = outcome.detail.clone().unwrap_or_else(|| outcome.reason.word().to_owned());
                 self.record(node, "ends", format!("{}: {detail}", outcome.status.word()));
             }
@@ -167,7 +270,7 @@ impl RehearsalStage {
             Effect::StartSession(plan) => {
                 self.record(&node, "told", plan.prompt.clone());
                 let value = plan.schema.as_ref().map(schema::example);
-                self.session(id, value);
+                self.session(id, value, &plan.prompt);
             }
             Effect::Inspect { .. } => {
                 let has_tracker = self
@@ -191,7 +294,10 @@ impl RehearsalStage {
             }
             Effect::StartRun { spec, .. } => self.run(id, &spec),
             Effect::ClaimTask { .. } => self.claim(id),
-            Effect::SettleTask { ok, why, .. } => {
+            Effect::SettleTask { task, ok, why, .. } => {
+                if !ok {
+                    self.failed.push(task);
+                }
                 let status = if ok { TaskStatus::Passing } else { TaskStatus::Failing };
                 self.queue.push_back(Event::TaskSettled { effect: id, status, why, error: None });
             }
@@ -221,13 +327,13 @@ impl RehearsalStage {
     fn entity_says(&self, node: &NodeId, args: &str) -> String {
         let session_settings = self.state.work(node).and_then(|work| self.state.session_settings(work));
         match session_settings.and_then(|session_settings| session_settings.entity.as_ref()) {
-            Some(entity) => format!("[{} {}] {args}", entity.kind, entity.name),
-            None => args.to_owned(),
+            Some(entity) if entity.kind != EntityKind::Agent => expand(entity, args).text(),
+            Some(_) | None => args.to_owned(),
         }
     }
 
-    /// Plays an agent that finishes its work at once.
-    fn session(&mut self, id: EffectId, value: Option<Value>) {
+    /// Plays an agent that finishes its work at once, and says so as its prompt asks for.
+    fn session(&mut self, id: EffectId, value: Option<Value>, prompt: &str) {
         let rules = self.state.work(&id.node).and_then(|work| work.node.rules());
         if rules.is_some_and(|rules| rules.mode == LoopMode::InSession) {
             let call = HookCall {
@@ -239,8 +345,8 @@ impl RehearsalStage {
             };
             return self.queue.push_back(Event::HookAsked { call });
         }
-        let mut said = vec!["(the agent's answer)".to_owned(), "<status>passing</status>".to_owned()];
-        said.extend(signals(&self.state.spec.body));
+        let mut said = vec!["(the agent's answer)".to_owned()];
+        said.extend(asked_for(prompt).lines);
         let end = SessionEnd {
             verdict: SessionVerdict::Completed,
             last_message: Some(said.join("\n")),
@@ -290,28 +396,33 @@ impl RehearsalStage {
 
     fn run(&mut self, id: EffectId, spec: &Spec) {
         self.record(&id.node.clone(), "starts", format!("a run of `{}`", spec.workflow));
-        let (inner, state) = play(spec, &self.tasks, &self.left);
+        // The planned spec has the inputs, and the one before the run the conditions of the loops.
+        let own = self.spec.others.get(&spec.workflow).map_or(&spec.body, |other| &other.body);
+        let spec = Spec { body: own.clone(), others: self.spec.others.clone(), ..spec.clone() };
+        let Walk { acts, outcome, state } = walk(&spec, &self.tasks, self.branches);
         let is_its = |act: &RehearsedEffect| act.node == id.node && act.what == "starts";
-        let place = self.acts.iter().rposition(is_its).map_or(self.acts.len(), |place| place + 1);
-        let depth = place.checked_sub(1).and_then(|at| self.acts.get(at)).map_or(0, |act| act.depth + 1);
-        let acts = inner.acts.into_iter().map(|act| RehearsedEffect { depth: act.depth + depth, ..act });
-        self.acts.splice(place..place, acts);
-        let spent = crate::run::Spent { turns: inner.turns, usage: Usage::default() };
-        let end = RunEnd {
-            outcome: inner.outcome,
-            spent,
-            text: "(its agent's answer)".into(),
-            value: given_by(&state).1,
+        let last = self.acts.iter().rposition(|(_, act)| is_its(act));
+        let place = last.map_or(self.acts.len(), |place| place + 1);
+        let above = place.checked_sub(1).and_then(|at| self.acts.get(at));
+        let depth = above.map_or(0, |(_, act)| act.depth + 1);
+        let owned = |(_, act): (NodeId, RehearsedEffect)| {
+            (id.node.clone(), RehearsedEffect { depth: act.depth + depth, ..act })
         };
+        self.acts.splice(place..place, acts.into_iter().map(owned));
+        let spent = crate::run::Spent { turns: state.spent.turns, usage: Usage::default() };
+        let end = RunEnd { outcome, spent, text: "(its agent's answer)".into(), value: given_by(&state).1 };
         self.queue.push_back(Event::RunEnded { effect: id, end: Box::new(end) });
     }
 
     fn claim(&mut self, id: EffectId) {
         let claim = loop {
-            if self.tasks.is_empty() {
-                break self.left.clone();
+            if self.tasks.ready.is_empty() && !self.failed.is_empty() {
+                break Claim::Failed { ids: std::mem::take(&mut self.failed) };
             }
-            let task = self.tasks.remove(0);
+            if self.tasks.ready.is_empty() {
+                break self.tasks.left.clone();
+            }
+            let task = self.tasks.ready.remove(0);
             let name = task.get("id").and_then(Value::as_str).and_then(|id| id.parse::<TaskId>().ok());
             if let Some(id) = name {
                 break Claim::Task { id, task };
@@ -341,19 +452,6 @@ impl RehearsalStage {
         self.record(&node, "waits", format!("for the event `{name}`"));
         Some(Event::EventReceived { inbox, name, text: String::new() })
     }
-}
-
-/// Returns the signals of all criteria loops.
-fn signals(body: &[crate::graph::workflow::Node]) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut left: Vec<_> = body.iter().collect();
-    while let Some(node) = left.pop() {
-        if let crate::graph::workflow::NodeKind::CriteriaLoop(CriteriaLoopNode { signal, .. }) = &node.kind {
-            found.push(signal.clone());
-        }
-        left.extend(node.kind.blocks().iter().flat_map(|block| block.body));
-    }
-    found
 }
 
 fn shorten(text: &str) -> String {

@@ -1,7 +1,7 @@
 //! Finds in a prompt how the agent is to report that its work is done: the reverse of
 //! [`prompt`](super::prompt).
 //!
-//! The simulated agent uses it. The engine never does, because it knows the rules themselves.
+//! The simulated agent and rehearsals use it. A run never does, because it knows the rules themselves.
 
 use super::prompt::{END_WITH, FIT_SCHEMA, SAY, WRITE_MARKER};
 

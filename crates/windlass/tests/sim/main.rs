@@ -11,6 +11,7 @@ mod continue_sweep;
 mod continuing;
 mod crash_sweep;
 mod docs_workflows;
+mod dry_run;
 mod entities;
 mod entities_cli;
 mod faults;

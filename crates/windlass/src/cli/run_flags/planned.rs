@@ -1,12 +1,14 @@
 //! The output of `--dry-run`: the plan for people, or as JSON.
 
 use serde_json::{Value, json};
+use windlass_core::effect::Effect;
 use windlass_core::engine;
 use windlass_core::engine::rehearsal::{Rehearsal, RehearsedEffect};
 use windlass_core::entity::{EntityKind, ToolEffect};
 use windlass_core::graph::workflow::Node;
 use windlass_core::hook::permission::PermissionRules;
 use windlass_core::id::RunId;
+use windlass_core::registry::expand;
 use windlass_core::run::{FinalStatus, SessionWork};
 use windlass_core::spec::{Check, SessionSettings, Spec};
 use windlass_core::time::Moment;
@@ -104,19 +106,14 @@ fn prompt_lines(spec: &Spec, session_settings: &SessionSettings) -> Vec<String> 
         lines.push(format!("arguments   {}", plain_line(&session_settings.driver.args.join(" "))));
     }
     lines.extend(permissions(&session_settings.permissions.flat()));
-    let prompt = prompt(spec);
+    let (prompt, arguments) = opening(spec);
     match session_settings.entity.as_deref() {
         None => lines.extend(text("prompt", &prompt)),
         Some(entity) if entity.kind == EntityKind::Agent => {
             lines.extend(text("system prompt", &entity.prompt));
-            lines.extend(text("prompt", &spec.input));
+            lines.extend(text("prompt", &arguments));
         }
-        Some(entity) => {
-            lines.extend(text("prompt", &entity.prompt));
-            lines.extend(
-                (!spec.input.is_empty()).then(|| text("its arguments", &spec.input)).into_iter().flatten(),
-            );
-        }
+        Some(entity) => lines.extend(text("prompt", &expand(entity, &arguments).text())),
     }
     lines
 }
@@ -140,10 +137,15 @@ fn permissions(rules: &PermissionRules) -> Vec<String> {
     lines
 }
 
-/// Returns the prompt of the first turn, as the engine would send it.
-fn prompt(spec: &Spec) -> String {
-    let (state, _) = engine::start(RunId::new("plan"), spec.clone(), Moment(0));
-    state.works().first().map(|work: &&SessionWork| work.node.prompt().to_owned()).unwrap_or_default()
+/// Returns the prompt of the first turn and the arguments of its entity, as the engine would use them.
+fn opening(spec: &Spec) -> (String, String) {
+    let (state, decision) = engine::start(RunId::new("plan"), spec.clone(), Moment(0));
+    let prompt = state.works().first().map(|work: &&SessionWork| work.node.prompt().to_owned());
+    let arguments = decision.effects.into_iter().find_map(|planned| match planned.effect {
+        Effect::Prepare { args } => args,
+        _ => None,
+    });
+    (prompt.unwrap_or_default(), arguments.unwrap_or_default())
 }
 
 fn text(title: &str, text: &str) -> Vec<String> {
@@ -192,7 +194,7 @@ fn describe_effect(act: &RehearsedEffect, before: Option<&RehearsedEffect>) -> S
     let (deeper, line) = match act.what {
         "begins" => (0, format!("{node} ({text})")),
         "skipped" => (0, format!("{node} is skipped: {text}")),
-        "round" => (1, text),
+        "round" | "loops" | "otherwise" => (1, text),
         what if before.is_some_and(|before| before.node == act.node) => (1, format!("{what}: {text}")),
         what => (1, format!("{node} {what}: {text}")),
     };
