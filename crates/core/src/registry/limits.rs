@@ -3,7 +3,7 @@
 //! `forms::entity` reads the limits. [`permission`](crate::hook::permission) checks calls against them.
 
 use super::tools::{self, Named};
-use crate::entity::{Entity, EntityRole, EntityTool, Provider, ToolEffect, ToolRule};
+use crate::entity::{Entity, EntityRole, EntityTool, Level, Provider, ToolEffect, ToolRule};
 use crate::hook::ToolName;
 use crate::hook::permission::LimitRule;
 
@@ -134,21 +134,30 @@ impl EntityLimits {
 }
 
 /// Returns true if a session with an entity may change files of the workspace. Any access to the shell
-/// counts.
+/// counts, except for entities that come with Windlass: their texts allow only commands that change nothing.
 pub fn may_change_files(entity: &Entity) -> bool {
+    if entity.source.level == Level::Builtin {
+        let EntityLimits { only, deny, .. } = limits(entity, DriverTools::ALL);
+        return lets_use(&["edit", "write"], only.as_deref(), &deny);
+    }
     let roles = entity.roles.iter().map(|role| limits_of_role(role, DriverTools::ALL));
     roles.chain([limits(entity, DriverTools::ALL)]).all(|limits| let_change_files(&limits))
 }
 
 fn let_change_files(EntityLimits { only, deny, .. }: &EntityLimits) -> bool {
     // A rule that forbids `edit` also forbids editing notebooks.
-    ["edit", "write", "bash"].into_iter().any(|name| {
+    lets_use(&["edit", "write", "bash"], only.as_deref(), deny)
+}
+
+/// Decides whether limits allow one of these tools.
+fn lets_use(tools: &[&str], only: Option<&[String]>, deny: &[String]) -> bool {
+    tools.iter().copied().any(|name| {
         let is_it = |rule: &String| {
             let tool = rule.split('(').next().unwrap_or(rule);
             tools::canonical(tool) == Some(name) || name == "bash" && tools::is_shell(tool)
         };
         let is_denied = deny.iter().any(|rule| tools::canonical(rule) == Some(name) || rule == "*");
-        !is_denied && only.as_ref().is_none_or(|only| only.iter().any(is_it))
+        !is_denied && only.is_none_or(|only| only.iter().any(is_it))
     })
 }
 

@@ -3,7 +3,6 @@
 
 use std::path::Path;
 
-use windlass_core::graph::check::GraphDiagnostic;
 use windlass_core::graph::workflow::Workflow;
 use windlass_core::registry::Registry;
 use windlass_core::spec::Check;
@@ -137,9 +136,6 @@ impl<'a> WorkflowSources<'a> {
         if let Some(problem) = UserError::of(&found) {
             return Err(self.with_nameless(problem, &part.workflow));
         }
-        if let Some(problem) = not_yet(document) {
-            return Err(problem);
-        }
         // Users cannot fix the workflows that come with Windlass.
         if !part.is_builtin {
             warnings.extend(found.into_iter().map(ProblemPart::from));
@@ -167,21 +163,6 @@ impl<'a> WorkflowSources<'a> {
     fn find(&self, name: &str) -> Result<&'a WorkflowEntry, UserError> {
         self.catalog.named(name)?.ok_or_else(|| self.catalog.missing(name, self.broken))
     }
-}
-
-/// Refuses nodes that a document may contain but that cannot run yet.
-fn not_yet(document: &WorkflowDocument) -> Option<UserError> {
-    let refused = nodes::each(&document.workflow).into_iter().filter_map(|node| {
-        let act = &node.node.kind;
-        if act.can_run() {
-            return None;
-        }
-        let word = act.word();
-        let text = format!("node `{}` cannot be run yet: it is a `{word}` node", node.node.id);
-        let hint = "leave it out; `windlass workflow check` and `graph` know it already";
-        Some(document.diagnose(&GraphDiagnostic::error(Some(&node.node.id), word, text).hint(hint)))
-    });
-    UserError::of(&refused.collect::<Vec<_>>())
 }
 
 /// The broken documents that a plan leaves out, with a warning about each.

@@ -229,3 +229,33 @@ fn the_example_with_a_schema_is_rehearsed_to_its_end() {
         assert_eq!(ran.code, 0, "{name}: {ran}");
     }
 }
+
+#[test]
+fn reviewers_beside_each_other_are_fine_and_writers_hear_what_to_do() {
+    let place = Place::playing(json!([]));
+    let both = |node: &str| {
+        format!(
+            "name: both\nnodes:\n  - parallel: {{ join: all }}\n    branches:\n      one: [{{ {node} }}]\n      two: [{{ {node} }}]\n"
+        )
+    };
+    write(&place, "both", &both("agent: reviewer, prompt: look at it"));
+    let checked = place.go(&["workflow", "check", "both"]);
+    assert_eq!((checked.code, checked.stderr.as_str()), (0, ""), "{checked}");
+    place.sealed.write("repo/.claude/commands/look.md", "---\ndescription: d\n---\nLook.\n");
+    for node in ["prompt: look at it", "command: look"] {
+        write(&place, "both", &both(node));
+        let warned = place.go(&["workflow", "check", "both"]);
+        assert!(warned.stderr.contains("both have sessions that may change files"), "{warned}");
+        // Both ways out that the hint names.
+        write(&place, "both", &both(node).replace("join: all", "join: all, limit: 1"));
+        let checked = place.go(&["workflow", "check", "both"]);
+        assert_eq!((checked.code, checked.stderr.as_str()), (0, ""), "{checked}");
+    }
+    place.sealed.write(
+        "repo/.claude/agents/looker.md",
+        "---\nname: looker\ndescription: d\ntools: [read, grep, glob]\n---\nYou look.\n",
+    );
+    write(&place, "both", &both("agent: looker, prompt: look at it"));
+    let checked = place.go(&["workflow", "check", "both"]);
+    assert_eq!((checked.code, checked.stderr.as_str()), (0, ""), "{checked}");
+}

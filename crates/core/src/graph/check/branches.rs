@@ -95,7 +95,13 @@ fn writers(node: &OutlineNode<'_>, writing: &[&str], found: &mut GraphDiagnostic
         let text =
             format!("`{one}` and `{other}` both have sessions that may change files, in one workspace");
         let finding = GraphDiagnostic::warning(None, "branches", text).key(Some((*other).to_owned()));
-        found.node(node, finding.hint("use agents that only read, or `limit: 1`"));
+        found.node(
+            node,
+            finding.hint(
+                "run them one after the other with `limit: 1`, or use `agent` nodes whose agents list only tools \
+                 that read, such as `tools: [read, grep, glob]`",
+            ),
+        );
     }
 }
 

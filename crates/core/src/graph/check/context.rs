@@ -34,7 +34,7 @@ pub struct CheckContext<'k> {
     pub drivers: BTreeMap<String, BTreeSet<Ability>>,
     /// The default driver.
     pub driver: Option<String>,
-    /// True if the workflow is about to run. The check then warns about kinds that cannot run yet.
+    /// True if the workflow is meant to run. The check then refuses kinds that cannot run yet.
     pub is_run: bool,
     /// True if no person can answer questions.
     pub is_headless: bool,

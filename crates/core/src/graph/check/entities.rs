@@ -21,7 +21,9 @@ pub(super) fn look(outline: &Outline<'_>, known: &CheckContext<'_>, found: &mut 
     for node in &outline.nodes {
         let word = node.node.kind.word();
         if known.is_run && !node.node.kind.can_run() {
-            found.warning(node, word, format!("`{word}` does not run yet"));
+            let text = format!("node `{}` cannot run yet: it is a `{word}` node", node.node.id);
+            let finding = GraphDiagnostic::error(None, word, text);
+            found.node(node, finding.hint("leave it out; `windlass workflow graph` can already draw it"));
         }
         if let Some(driver) = &node.node.settings.driver {
             unknown_driver(driver, known).into_iter().for_each(|finding| found.node(node, finding));

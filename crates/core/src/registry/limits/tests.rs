@@ -101,4 +101,11 @@ fn who_may_neither_write_nor_run_commands_changes_no_files() {
     assert!(!of(None, &[("*", None, Deny)]));
     assert!(of(None, &[("write", None, Deny), ("edit", None, Deny)]), "a shell may");
     assert!(of(None, &[("write", None, Deny), ("edit", None, Deny), ("bash", Some("rm *"), Deny)]));
+    let builtin = |tools: Option<&[&str]>| {
+        let mut entity = entity(Provider::Windlass, tools, &[]);
+        entity.source.level = Level::Builtin;
+        may_change_files(&entity)
+    };
+    assert!(!builtin(Some(&["read", "bash"])), "its text forbids changes");
+    assert!(builtin(Some(&["edit"])) && builtin(None));
 }

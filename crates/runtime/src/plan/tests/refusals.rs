@@ -18,7 +18,7 @@ fn nodes_that_do_not_run_yet_are_refused_with_their_place() {
         for name in ["w", "caller"] {
             let problem = place.refusal(&place.run(name));
             assert_eq!(problem.class, UserErrorKind::Configuration, "{word}");
-            let expected = format!("node `it` cannot be run yet: it is a `{word}` node");
+            let expected = format!("node `it` cannot run yet: it is a `{word}` node");
             assert!(problem.text().contains(&expected), "{}", problem.text());
             assert!(problem.text().contains("w.yaml:8:"), "{}", problem.text());
         }

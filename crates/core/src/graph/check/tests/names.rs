@@ -278,7 +278,8 @@ fn nodes_that_do_not_run_yet_are_said() {
     let mut known = known(&registry);
     known.is_run = true;
     let builder = work().then(review(None, 3).id("r"));
-    assert_eq!(said_by(builder, &known), ["warning: `review` does not run yet → r.review"]);
+    let text = "error: node `r` cannot run yet: it is a `review` node → r.review (leave it out; `windlass workflow graph` can already draw it)";
+    assert_eq!(said_by(builder, &known), [text]);
 }
 
 #[test]

@@ -386,7 +386,7 @@ fn branches_that_make_no_sense_are_said() {
     assert_eq!(
         said(builder(0)),
         [
-            "warning: `a` and `b` both have sessions that may change files, in one workspace → parallel.branches[b] (use agents that only read, or `limit: 1`)"
+            "warning: `a` and `b` both have sessions that may change files, in one workspace → parallel.branches[b] (run them one after the other with `limit: 1`, or use `agent` nodes whose agents list only tools that read, such as `tools: [read, grep, glob]`)"
         ]
     );
     // What is advised there is not complained about here.
