@@ -368,7 +368,9 @@ fn load_folder(catalog: &mut Catalog, dir: &Path, source: &str, of: Of) {
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     let is_workflow = |path: &PathBuf| {
         let extension = path.extension().and_then(|extension| extension.to_str());
-        matches!(extension, Some("json" | "yaml" | "yml"))
+        // A script of the simulated agent may be kept beside its workflow.
+        let is_script = path.to_str().is_some_and(|path| path.ends_with(".sim.json"));
+        matches!(extension, Some("json" | "yaml" | "yml")) && !is_script
     };
     files.retain(is_workflow);
     files.sort();

@@ -14,6 +14,7 @@ mod docs_workflows;
 mod dry_run;
 mod entities;
 mod entities_cli;
+mod examples;
 mod faults;
 mod floods;
 mod formats;

@@ -1,0 +1,144 @@
+//! Every example in the repository runs: with the script beside it, and with the stub. An example that cannot
+//! run says so in its first line.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::docs_workflows::{TASKS, finish, root};
+use crate::place::{Place, Ran};
+use serde_json::{Value, json};
+
+const CONFIGURATION: i32 = 3;
+const EXHAUSTED: i32 = 9;
+
+/// An example document.
+struct Example {
+    file: PathBuf,
+    name: String,
+    text: String,
+}
+
+impl Example {
+    /// The script beside the document.
+    fn script(&self) -> PathBuf {
+        self.file.with_extension("sim.json")
+    }
+
+    fn says_that_it_cannot_run(&self) -> bool {
+        self.text.lines().next().is_some_and(|line| line.starts_with("# This workflow cannot run yet: "))
+    }
+
+    fn has_a_session(&self) -> bool {
+        let words = ["prompt:", "skill:", "command:", "agent:", "workflow:"];
+        let is_one = |line: &str| {
+            let key = line.trim_start().trim_start_matches("- ");
+            words.iter().any(|word| key.starts_with(word))
+        };
+        self.text.lines().any(is_one)
+    }
+}
+
+fn examples() -> Vec<Example> {
+    let folder = root().join("examples/workflows");
+    let entries = [folder.join("nodes"), folder].into_iter().flat_map(|folder| fs::read_dir(folder).unwrap());
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "yaml"));
+    files.sort();
+    assert!(files.len() > 20, "{}", files.len());
+    let example = |file: PathBuf| {
+        let text = fs::read_to_string(&file).unwrap();
+        let name = text.lines().find_map(|line| line.strip_prefix("name: ")).unwrap().to_owned();
+        Example { file, name, text }
+    };
+    files.into_iter().map(example).collect()
+}
+
+/// A place with all examples and their scripts, as somebody would copy them.
+fn place(examples: &[Example]) -> Place {
+    let place = Place::with_settings("");
+    for Example { name, text, .. } in examples {
+        place.sealed.write(format!("repo/.windlass/workflows/{name}.yaml"), text);
+    }
+    for example in examples.iter().filter(|example| example.script().exists()) {
+        let script = fs::read(example.script()).unwrap();
+        place.sealed.write(format!("repo/.windlass/workflows/{}.sim.json", example.name), script);
+    }
+    place
+}
+
+/// Runs an example with its script, or with the stub.
+fn run(place: &Place, example: &Example, script: Option<PathBuf>) -> Ran {
+    place.sealed.write("repo/tasks.json", TASKS);
+    let mut command =
+        place.windlass(&["run", "--workflow", &example.name, "the parser", "--driver", "sim", "--json"]);
+    match script {
+        Some(script) => command.env("WINDLASS_SIM_SCRIPT", script),
+        None => command.env_remove("WINDLASS_SIM_SCRIPT"),
+    };
+    finish(place, place.spawn(command), &example.text)
+}
+
+#[test]
+fn every_example_runs_with_its_script_and_with_the_stub() {
+    let examples = examples();
+    let place = place(&examples);
+    for example in examples.iter().filter(|example| !example.says_that_it_cannot_run()) {
+        let name = &example.name;
+        let checked = place.go(&["workflow", "check", name]);
+        assert_eq!((checked.code, checked.stderr.as_str()), (0, ""), "{name}: {checked}");
+        assert_eq!(example.script().exists(), example.has_a_session(), "{name} and its script");
+        for script in [Some(example.script()).filter(|script| script.exists()), None] {
+            let ran = run(&place, example, script.clone());
+            let found = (ran.code, &ran.finished()["status"]);
+            assert_eq!(found, (0, &json!("completed")), "{name} with {script:?}: {ran}");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_run_says_so_at_its_top_and_to_whoever_checks_it() {
+    let examples = examples();
+    let place = place(&examples);
+    let not_yet: Vec<&Example> =
+        examples.iter().filter(|example| example.says_that_it_cannot_run()).collect();
+    let names: Vec<&str> = not_yet.iter().map(|example| example.name.as_str()).collect();
+    let expected = ["backlog", "coding", "example-land", "example-pull-request", "example-review", "review"];
+    assert_eq!(names.len(), expected.len(), "{names:?}");
+    assert!(expected.iter().all(|name| names.contains(name)), "{names:?}");
+    for example in not_yet.iter().filter(|example| example.name != "backlog") {
+        let checked = place.go(&["workflow", "check", &example.name]);
+        assert_eq!(checked.code, CONFIGURATION, "{checked}");
+        let place_in_file = format!("{}.yaml:", example.name);
+        for part in ["error: node `", "cannot run yet", "hint: leave it out", place_in_file.as_str()] {
+            assert!(checked.stderr.contains(part), "{part}: {checked}");
+        }
+        let refused = run(&place, example, None);
+        refused.assert_refused(CONFIGURATION, &["cannot run yet"]);
+        let drawn = place.go(&["workflow", "graph", &example.name]);
+        assert_eq!(drawn.code, 0, "{drawn}");
+    }
+}
+
+#[test]
+fn every_example_script_plays_to_the_end_that_its_name_promises() {
+    let place = Place::with_settings("");
+    let play = |script: &str, flags: &[&str]| {
+        let mut command = place.windlass(&[&["loop", "x", "--json"], flags].concat());
+        command.env("WINDLASS_SIM_SCRIPT", root().join("examples/sim").join(script));
+        place.spawn(command).end()
+    };
+    play("demo.json", &["--check", "test=sh ./test.sh"]).assert_ended(0, "completed", "marker", 2);
+    play("question.json", &["--on-question", "empty"]).assert_ended(0, "completed", "marker", 1);
+    play("never-done.json", &["--max-iterations", "3"]).assert_ended(
+        EXHAUSTED,
+        "exhausted",
+        "max_iterations",
+        3,
+    );
+    let ran = play("rate-limit.json", &[]);
+    ran.assert_ended(0, "completed", "marker", 1);
+    let waited: Vec<&Value> = ran.all("session.retrying");
+    assert!(ran.stdout.contains("rate_limit") || !waited.is_empty(), "{ran}");
+    let scripts = fs::read_dir(root().join("examples/sim")).unwrap().count();
+    assert_eq!(scripts, 4, "every script is played here");
+}
