@@ -142,3 +142,103 @@ fn every_example_script_plays_to_the_end_that_its_name_promises() {
     let scripts = fs::read_dir(root().join("examples/sim")).unwrap().count();
     assert_eq!(scripts, 4, "every script is played here");
 }
+
+#[test]
+fn the_first_hour_goes_as_its_page_says() {
+    let place = Place::with_settings("");
+    let page = fs::read_to_string(root().join("docs/first-hour.md")).unwrap();
+    let make = root().join("examples/first-hour/make.sh");
+    let made = |folder: &str| {
+        let mut command = place.sealed.command("sh");
+        command.arg(&make).arg(place.sealed.root().join(folder));
+        place.spawn(command).end()
+    };
+    let first = made("slug");
+    assert!(first.code == 0 && first.stdout.contains("is ready"), "{first}");
+    assert_eq!(made("slug").code, 1, "it overwrites nothing");
+    let folder = place.sealed.root().join("slug");
+    let run = |arguments: &[&str]| {
+        let mut command = place.windlass(arguments);
+        command.current_dir(&folder).env("WINDLASS_SIM_SCRIPT", folder.join("fix.sim.json"));
+        place.spawn(command).end()
+    };
+    let test = |says: &[&str]| {
+        let mut command = place.sealed.command("sh");
+        command.arg("test.sh").current_dir(&folder);
+        let ran = place.spawn(command).end();
+        for line in says {
+            assert!(page.contains(line) && ran.stdout.contains(line), "{line}: {ran}");
+        }
+        ran.code
+    };
+    assert_eq!(test(&["FAIL: 'Two  Blanks' must become 'two-blanks', not 'two--blanks'"]), 1);
+
+    let looped = ["loop", "Make the tests pass", "--check", "test=sh test.sh", "--driver", "sim"];
+    assert!(page.contains("windlass loop \"Make the tests pass\" --check test=\"sh test.sh\" --driver sim"));
+    let once = run(&[&looped[..], &["--max-iterations", "1"]].concat());
+    assert_eq!(once.code, EXHAUSTED, "{once}");
+    for line in
+        ["  slug.sh squeezes blanks now, so the tests must pass.", "exhausted: used the only iteration"]
+    {
+        assert!(page.contains(line) && once.stdout.contains(line), "{line}: {once}");
+    }
+    assert_eq!(test(&["FAIL: 'What now?' must become 'what-now', not 'what-now?'"]), 1);
+
+    // A fresh start, as after `undo`.
+    let git = |arguments: &[&str]| {
+        let mut command = place.sealed.command("git");
+        command.args(arguments).current_dir(&folder);
+        place.spawn(command).end()
+    };
+    git(&["checkout", "--quiet", "."]);
+    let whole = run(&looped);
+    assert_eq!(whole.code, 0, "{whole}");
+    for line in
+        ["  All three titles become the right slug.", "completed: the agent marked it done, all checks pass"]
+    {
+        assert!(page.contains(line) && whole.stdout.contains(line), "{line}: {whole}");
+    }
+    assert_eq!(test(&[]), 0);
+
+    git(&["checkout", "--quiet", "."]);
+    let (_, document) = page.split_once("careful.yaml <<'END'\n").unwrap();
+    let (document, _) = document.split_once("END\n").unwrap();
+    place.sealed.write("slug/.windlass/workflows/careful.yaml", document);
+    let checked = run(&["workflow", "check", "careful"]);
+    assert_eq!((checked.code, checked.stderr.as_str()), (0, ""), "{checked}");
+    let dry = run(&["run", "--workflow", "careful", "Make the tests pass.", "--dry-run"]);
+    assert!(dry.stdout.contains("the rehearsal ends as completed"), "{dry}");
+    let ran = run(&["run", "--workflow", "careful", "Make the tests pass.", "--driver", "sim", "--json"]);
+    ran.assert_ended(0, "completed", "all_done", 2);
+    assert_eq!(git(&["log", "--oneline"]).stdout.lines().count(), 1, "nobody said yes");
+
+    git(&["checkout", "--quiet", "."]);
+    let flags = ["--on-question", "wait", "--json"];
+    let arguments =
+        [&["run", "--workflow", "careful", "Make the tests pass.", "--driver", "sim"], &flags[..]];
+    let mut command = place.windlass(&arguments.concat());
+    command.current_dir(&folder).env("WINDLASS_SIM_SCRIPT", folder.join("fix.sim.json"));
+    let mut going = place.spawn(command);
+    going.wait_for("run.waiting");
+    let id = going.run();
+    let answered = run(&["answer", &id, "yes"]);
+    assert_eq!(answered.code, 0, "{answered}");
+    going.end().assert_ended(0, "completed", "all_done", 3);
+    assert_eq!(git(&["log", "-1", "--format=%s"]).stdout, "Make every title a good slug\n");
+}
+
+#[test]
+fn the_page_about_the_simulated_agent_opens_with_a_command_that_works_as_pasted() {
+    let page = fs::read_to_string(root().join("docs/sim.md")).unwrap();
+    let (_, rest) = page.split_once("```sh\n").unwrap();
+    let (command, _) = rest.split_once("```").unwrap();
+    let place = Place::with_settings("");
+    let mut shell = place.sealed.command("sh");
+    let folder = PathBuf::from(env!("CARGO_BIN_EXE_windlass")).parent().unwrap().to_owned();
+    let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
+    shell.arg("-c").arg(command).env("PATH", path).current_dir(place.repo());
+    let ran = place.spawn(shell).end();
+    assert!(ran.code == 0 && ran.stdout.contains("completed: "), "{ran}");
+    let checked = place.go(&["sim", "--check", root().join("examples/sim/demo.json").to_str().unwrap()]);
+    assert!(checked.stdout.contains("turns: 2 and a default, steps: 17"), "{checked}");
+}
