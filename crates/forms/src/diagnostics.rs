@@ -60,11 +60,20 @@ impl<'a> Diagnostics<'a> {
     }
 
     fn keep(&mut self, severity: Severity, at: usize, message: &str, hint: Option<String>) {
-        let mut diagnostic = Diagnostic::new(severity, message).in_file(self.file).hint(hint);
-        if let Some(text) = self.text {
-            diagnostic = diagnostic.at(text, at);
+        self.kept.push((at, self.located(severity, at, message, hint)));
+    }
+
+    /// Makes a warning at a byte of the text, without adding it.
+    pub(crate) fn warning(&self, at: usize, message: &str) -> Diagnostic {
+        self.located(Severity::Warning, at, message, None)
+    }
+
+    fn located(&self, severity: Severity, at: usize, message: &str, hint: Option<String>) -> Diagnostic {
+        let diagnostic = Diagnostic::new(severity, message).in_file(self.file).hint(hint);
+        match self.text {
+            Some(text) => diagnostic.at(text, at),
+            None => diagnostic,
         }
-        self.kept.push((at, diagnostic));
     }
 
     /// Returns the diagnostics in the order of the text. Those about the whole text come last.

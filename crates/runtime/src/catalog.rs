@@ -26,6 +26,7 @@ use windlass_forms::workflow::{WorkflowFile, compile, parse_workflow_json};
 
 use crate::config::{self, base_of, text_of, try_text};
 use crate::home::Home;
+use crate::trust;
 use crate::user_error::{UserError, UserErrorKind};
 pub use begin::{begin_document, document_schema, eject_document};
 pub use check::check_workflow;
@@ -211,7 +212,8 @@ pub(crate) fn collect(
     plugins: &[PathBuf],
     resolved: &Resolved,
 ) -> Result<Catalog, UserError> {
-    let mut catalog = Catalog::default();
+    let problems = trust::warnings_about(resolved, &["plugins"]);
+    let mut catalog = Catalog { problems, ..Catalog::default() };
     let given = plugins.iter().map(|dir| cwd.join(dir));
     let configured = resolved.settings.plugins.iter().map(|dir| base_of(&dir.source, cwd).join(&dir.path));
     for dir in given.chain(configured) {

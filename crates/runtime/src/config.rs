@@ -8,6 +8,7 @@ use windlass_peers::files;
 use windlass_store::Durability;
 
 use crate::home::Home;
+use crate::trust;
 use crate::user_error::{UserError, UserErrorKind};
 
 /// The size limit of a settings file.
@@ -21,6 +22,8 @@ pub struct SettingLine {
     pub value: String,
     /// The file, variable or flag that set it.
     pub source: String,
+    /// Set if the value needs trust, because it comes with the repository. False if it is left out.
+    pub trusted: Option<bool>,
 }
 
 /// Returns every setting with its source, and the errors in the files.
@@ -30,6 +33,7 @@ pub fn show(home: &Home, cwd: &Path) -> Result<(Vec<SettingLine>, Vec<Diagnostic
         key: shown.key,
         value: shown.value,
         source: shown.source.to_string(),
+        trusted: shown.trusted,
     };
     Ok((resolved.show().into_iter().map(line).collect(), resolved.diagnostics))
 }
@@ -49,25 +53,37 @@ pub(crate) fn durability_of(settings: &Settings) -> Durability {
     }
 }
 
+/// Reads the settings. Leaves out the project's values that need trust and do not have it.
 pub(crate) fn read(home: &Home, cwd: &Path, flags: Vec<(String, String)>) -> Result<Resolved, UserError> {
+    let layers = layers(home, flags)?;
+    Ok(match project_file(cwd)? {
+        Some(file) => trust::judge(home, cwd, &layers, &file).resolved,
+        None => resolve(layers),
+    })
+}
+
+/// Reads every layer except the project's.
+pub(crate) fn layers(home: &Home, flags: Vec<(String, String)>) -> Result<Vec<Layer>, UserError> {
     let user = home.config.join("config.toml");
-    let user_text = text_of(&user)?.unwrap_or_default();
-    let mut layers = vec![
-        Layer::User { file: user.display().to_string(), text: user_text },
+    let text = text_of(&user)?.unwrap_or_default();
+    Ok(vec![
+        Layer::User { file: user.display().to_string(), text },
         Layer::Environment(home.env.clone()),
         Layer::Flags(flags),
-    ];
-    if let Some((file, text)) = project_file(cwd)? {
-        layers.push(Layer::Project { file: file.display().to_string(), text });
-    }
-    Ok(resolve(layers))
+    ])
+}
+
+/// A project's settings file, read once: the same bytes are judged and used.
+pub(crate) struct ProjectFile {
+    pub(crate) path: PathBuf,
+    pub(crate) text: String,
 }
 
 /// Reads `.windlass/config.toml` of this folder or the nearest one above it.
-fn project_file(cwd: &Path) -> Result<Option<(PathBuf, String)>, UserError> {
+pub(crate) fn project_file(cwd: &Path) -> Result<Option<ProjectFile>, UserError> {
     let Some(dir) = project_dir(cwd, "config.toml") else { return Ok(None) };
-    let file = dir.join("config.toml");
-    Ok(text_of(&file)?.map(|text| (file, text)))
+    let path = dir.join("config.toml");
+    Ok(text_of(&path)?.map(|text| ProjectFile { path, text }))
 }
 
 /// Finds the nearest `.windlass` folder that has a file of this name. Searches upwards, no farther than the

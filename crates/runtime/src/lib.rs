@@ -36,6 +36,7 @@ pub mod tasks;
 mod tidy;
 pub mod time_travel;
 pub mod transcript;
+pub mod trust;
 pub mod user_error;
 pub mod view;
 pub mod without_log;

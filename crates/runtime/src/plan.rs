@@ -29,11 +29,13 @@ use windlass_core::graph::workflow::{Budget, Workflow};
 use windlass_core::hook::permission::Isolation;
 use windlass_core::looping::LoopMode;
 use windlass_core::spec::{OnPermission, OnQuestion, SessionSettings, Spec};
+use windlass_forms::settings::Resolved;
 use windlass_store::Durability;
 
 use crate::catalog::{collect, look_into_broken};
 use crate::config;
 use crate::home::Home;
+use crate::trust;
 use crate::user_error::{ProblemPart, UserError, UserErrorKind};
 use choose::{Selection, SetAside, WorkflowSources, set_aside};
 pub(crate) use entity::{PromptContext, texts as entity_texts};
@@ -59,6 +61,9 @@ pub struct RunRequest {
     pub interactive: bool,
     /// True if the run goes to the background, where a person can answer it later.
     pub detached: bool,
+    /// True if a person sees the warnings on a terminal. Otherwise Windlass refuses a run whose settings ask
+    /// for rights that nobody trusts.
+    pub has_terminal: bool,
     /// True if nothing runs and only the plan is wanted.
     pub dry_run: bool,
 }
@@ -139,26 +144,28 @@ pub fn plan(home: &Home, request: &RunRequest) -> Result<Plan, UserError> {
     if let Some(problem) = UserError::of(&resolved.diagnostics) {
         return Err(problem);
     }
-    let mut catalog = collect(home, &cwd, &request.plugins, &resolved)?;
-    if let WantedWorkflow::Workflow(Some(wanted)) = &request.want {
-        catalog.add_file(&cwd, wanted)?;
+    if let Some(problem) = trust::refusal(&resolved).filter(|_| !request.has_terminal) {
+        return Err(problem);
     }
-    look_into_broken(&mut catalog, home, &cwd, &request.plugins, &resolved);
+    planned(home, request, &cwd, &resolved).map_err(|problem| trust::explain(problem, &resolved))
+}
+
+fn planned(home: &Home, request: &RunRequest, cwd: &Path, resolved: &Resolved) -> Result<Plan, UserError> {
+    let mut catalog = collect(home, cwd, &request.plugins, resolved)?;
+    if let WantedWorkflow::Workflow(Some(wanted)) = &request.want {
+        catalog.add_file(cwd, wanted)?;
+    }
+    look_into_broken(&mut catalog, home, cwd, &request.plugins, resolved);
     let SetAside { warnings: left_out, broken } = set_aside(&mut catalog, &request.want)?;
     if let Some(problem) = UserError::of(&catalog.problems) {
         return Err(problem);
     }
     let checks = flags::checks(&request.flags.checks)?;
-    let shelves = WorkflowSources {
-        home,
-        cwd: &cwd,
-        resolved: &resolved,
-        catalog: &catalog,
-        broken: &broken,
-        checks: &checks,
-    };
+    let shelves =
+        WorkflowSources { home, cwd, resolved, catalog: &catalog, broken: &broken, checks: &checks };
     let Selection { mut main, mut others, registry, warnings: found, notes } = shelves.choose(request)?;
-    let in_files = resolved.diagnostics.iter().chain(&catalog.problems).cloned().map(ProblemPart::from);
+    let in_files = resolved.diagnostics.iter().cloned().chain(trust::warnings(resolved));
+    let in_files = in_files.chain(catalog.problems.iter().cloned()).map(ProblemPart::from);
     let found: Vec<ProblemPart> =
         in_files.chain(left_out.into_iter().map(ProblemPart::from)).chain(found).collect();
     let mut warnings: Vec<String> = Vec::new();
@@ -166,15 +173,8 @@ pub fn plan(home: &Home, request: &RunRequest) -> Result<Plan, UserError> {
     let parts: Vec<&Workflow> = std::iter::once(&main).chain(&others).map(|part| &part.workflow).collect();
     let inputs = inputs::given(request, &parts)?;
     warnings.extend(inputs::unused(request, &parts));
-    let given = PlanInputs {
-        home,
-        cwd: &cwd,
-        request,
-        resolved: &resolved,
-        catalog: &catalog,
-        registry: &registry,
-        checks: &checks,
-    };
+    let given =
+        PlanInputs { home, cwd, request, resolved, catalog: &catalog, registry: &registry, checks: &checks };
     let mut spec = Spec {
         seed: crate::random::token(),
         input: request.input.clone(),

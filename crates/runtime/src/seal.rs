@@ -80,11 +80,16 @@ impl InboxKey {
     }
 
     fn sign(self, run: &RunId, id: &InboxId, body: &str) -> String {
+        self.digest([run.as_str(), id.as_str(), body].map(str::as_bytes))
+    }
+
+    /// Returns a digest that nobody can predict without the key.
+    pub(crate) fn digest<'a>(self, parts: impl IntoIterator<Item = &'a [u8]>) -> String {
         #[expect(deprecated, reason = "the one keyed hash of the standard library whose result is fixed")]
         let mut hasher = std::hash::SipHasher::new_with_keys(self.0, self.1);
-        for part in [run.as_str(), id.as_str(), body] {
+        for part in parts {
             hasher.write(&(part.len() as u64).to_le_bytes());
-            hasher.write(part.as_bytes());
+            hasher.write(part);
         }
         format!("{:016x}", hasher.finish())
     }

@@ -22,6 +22,11 @@ pub(super) struct SettingKey {
 /// The known tables.
 pub(super) const TABLES: &[&str] = &["checks", "permissions", "agents", "entities"];
 
+/// The keys of the tables whose keys are fixed. `agents` has them for each driver.
+pub(super) const RULE_LISTS: &[&str] = &["allow", "deny", "ask"];
+pub(super) const ENTITY_KEYS: &[&str] = &["providers", "project_path", "user_path"];
+pub(super) const AGENT_KEYS: &[&str] = &["program", "args"];
+
 macro_rules! key {
     ($field:ident, $read:expr, $show:expr) => {
         SettingKey {
@@ -188,7 +193,7 @@ fn take_rules(settings: &mut Settings, list: &str, given: &SettingValue) -> Take
         "allow" => &mut settings.permissions.allow,
         "deny" => &mut settings.permissions.deny,
         "ask" => &mut settings.permissions.ask,
-        _ => return TakenValue::Refused(did_you_mean(list, ["allow", "deny", "ask"])),
+        _ => return TakenValue::Refused(did_you_mean(list, RULE_LISTS.iter().copied())),
     };
     let added = match given.texts() {
         Ok(added) => added,
@@ -252,7 +257,7 @@ fn take_entities(settings: &mut Settings, field: &str, given: &SettingValue) -> 
         }
         "project_path" => given.text().map(|path| entities.project_path = Some(path)).into(),
         "user_path" => given.text().map(|path| entities.user_path = Some(path)).into(),
-        _ => TakenValue::Unknown(did_you_mean(field, ["providers", "project_path", "user_path"])),
+        _ => TakenValue::Unknown(did_you_mean(field, ENTITY_KEYS.iter().copied())),
     }
 }
 
@@ -268,7 +273,7 @@ fn take_agent(settings: &mut Settings, driver: &str, field: &str, given: &Settin
     match field {
         "program" => given.text().map(|program| agent.program = Some(program)).into(),
         "args" => given.texts().map(|args| agent.args = args).into(),
-        _ => TakenValue::Unknown(did_you_mean(field, ["program", "args"])),
+        _ => TakenValue::Unknown(did_you_mean(field, AGENT_KEYS.iter().copied())),
     }
 }
 

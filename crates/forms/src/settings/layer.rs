@@ -15,12 +15,19 @@ pub enum Layer {
         text: String,
     },
     /// The project's file, which may come from a stranger.
-    Project { file: String, text: String },
+    Project { file: String, text: String, trust: ProjectTrust },
     /// Variables as full names (`WINDLASS_DRIVER`) with values. Unrelated variables are ignored.
     Environment(Vec<(String, String)>),
     /// Keys (`driver`, `permissions.deny`) with the values of their flags. A repeated key adds to a
     /// list.
     Flags(Vec<(String, String)>),
+}
+
+/// The trust of a person in the values of a project's file that need it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProjectTrust {
+    Trusted,
+    Untrusted,
 }
 
 /// A kind of layer. The order of the variants is the precedence, lowest first.

@@ -6,7 +6,10 @@
 
 use std::fmt::Write as _;
 
+use windlass_core::spec::{OnPermission, OnQuestion};
+
 use super::key;
+use super::project::{Widens, is_above};
 use super::resolve::resolve;
 use super::words::{DURABILITIES, ISOLATIONS, MODES, ON_PERMISSION, ON_QUESTION, PROVIDERS};
 use crate::words::WordTable;
@@ -21,8 +24,8 @@ pub(super) struct SettingReference {
     /// A value as TOML.
     example: &'static str,
     flag: Option<&'static str>,
-    /// The limit on a project's file, as the end of the sentence "A project's file may …".
-    project: Option<&'static str>,
+    /// The values that need trust in a project's file.
+    pub(super) widens: Widens,
 }
 
 enum ValueType {
@@ -53,6 +56,9 @@ impl ValueType {
     }
 }
 
+const LOOSENS: &str = "it lets agents do more";
+const PROGRAM: &str = "it names a program to run";
+
 /// All settings, in the order of the pages.
 pub(super) const REFERENCE: &[SettingReference] = &[
     SettingReference {
@@ -61,7 +67,7 @@ pub(super) const REFERENCE: &[SettingReference] = &[
         meaning: "The agent CLI that runs a session. `sim` is a simulated agent that needs no model.",
         example: "\"sim\"",
         flag: Some("--driver"),
-        project: None,
+        widens: Widens::No,
     },
     SettingReference {
         key: "model",
@@ -69,7 +75,7 @@ pub(super) const REFERENCE: &[SettingReference] = &[
         meaning: "The model, by the name that the agent CLI uses. If unset, the CLI chooses.",
         example: "\"opus\"",
         flag: Some("--model"),
-        project: None,
+        widens: Widens::No,
     },
     SettingReference {
         key: "isolation",
@@ -79,7 +85,11 @@ pub(super) const REFERENCE: &[SettingReference] = &[
                   project's settings. `permissive` allows every tool and also loads yours.",
         example: "\"strict\"",
         flag: Some("--isolation"),
-        project: Some("not make it more permissive"),
+        widens: Widens::When {
+            which: "a value that is more permissive than yours",
+            when: |given, settings| is_above(given, settings.isolation),
+            why: LOOSENS,
+        },
     },
     SettingReference {
         key: "max_isolation",
@@ -87,7 +97,11 @@ pub(super) const REFERENCE: &[SettingReference] = &[
         meaning: "The most permissive isolation that a workflow may ask for. Windlass refuses a run that asks for more.",
         example: "\"minimal\"",
         flag: None,
-        project: Some("lower it but not raise it"),
+        widens: Widens::When {
+            which: "a value above yours",
+            when: |given, settings| is_above(given, settings.max_isolation),
+            why: "it lets workflows ask for more",
+        },
     },
     SettingReference {
         key: "plugins",
@@ -95,7 +109,7 @@ pub(super) const REFERENCE: &[SettingReference] = &[
         meaning: "Plugin folders to load. A path is relative to the file that names it. Each layer adds to the list.",
         example: "[\"tools/review-plugin\"]",
         flag: Some("--plugin"),
-        project: None,
+        widens: Widens::Yes("its hooks and MCP servers run unasked"),
     },
     SettingReference {
         key: "max_iterations",
@@ -103,7 +117,7 @@ pub(super) const REFERENCE: &[SettingReference] = &[
         meaning: "The most turns of a loop. 0 means no limit.",
         example: "30",
         flag: Some("--max-iterations"),
-        project: None,
+        widens: Widens::No,
     },
     SettingReference {
         key: "mode",
@@ -112,7 +126,7 @@ pub(super) const REFERENCE: &[SettingReference] = &[
                   `in_session` continues in the same process, and `plugin` leaves the loop to a plugin.",
         example: "\"resume\"",
         flag: Some("--mode"),
-        project: None,
+        widens: Widens::No,
     },
     SettingReference {
         key: "stuck_after",
@@ -120,7 +134,7 @@ pub(super) const REFERENCE: &[SettingReference] = &[
         meaning: "The number of turns without progress after which a loop ends as blocked. 0 means never.",
         example: "3",
         flag: None,
-        project: None,
+        widens: Widens::No,
     },
     SettingReference {
         key: "timeout",
@@ -128,7 +142,7 @@ pub(super) const REFERENCE: &[SettingReference] = &[
         meaning: "The longest time that a run may take. If unset, a run has no limit.",
         example: "\"4h\"",
         flag: Some("--timeout"),
-        project: None,
+        widens: Widens::No,
     },
     SettingReference {
         key: "check_timeout",
@@ -136,7 +150,7 @@ pub(super) const REFERENCE: &[SettingReference] = &[
         meaning: "The longest time that one check may take.",
         example: "\"30m\"",
         flag: None,
-        project: None,
+        widens: Widens::No,
     },
     SettingReference {
         key: "grace",
@@ -144,7 +158,7 @@ pub(super) const REFERENCE: &[SettingReference] = &[
         meaning: "The time between asking a process to end and killing it.",
         example: "\"20s\"",
         flag: None,
-        project: None,
+        widens: Widens::No,
     },
     SettingReference {
         key: "retry_delay",
@@ -152,7 +166,7 @@ pub(super) const REFERENCE: &[SettingReference] = &[
         meaning: "The wait after a transient error of the agent's service. It doubles with each retry.",
         example: "\"10s\"",
         flag: None,
-        project: None,
+        widens: Widens::No,
     },
     SettingReference {
         key: "rate_limit_wait",
@@ -160,7 +174,7 @@ pub(super) const REFERENCE: &[SettingReference] = &[
         meaning: "The wait after a rate limit that does not say when it ends. It doubles each time.",
         example: "\"15m\"",
         flag: None,
-        project: None,
+        widens: Widens::No,
     },
     SettingReference {
         key: "on_permission",
@@ -169,7 +183,11 @@ pub(super) const REFERENCE: &[SettingReference] = &[
                   blocked, `ask` waits for a person. At a terminal, Windlass asks you unless you set this or `on_question`.",
         example: "\"ask\"",
         flag: Some("--on-permission"),
-        project: Some("not set it to `allow`"),
+        widens: Widens::When {
+            which: "`allow`",
+            when: |given, _| given.word(&ON_PERMISSION) == Ok(OnPermission::Allow),
+            why: LOOSENS,
+        },
     },
     SettingReference {
         key: "on_question",
@@ -178,7 +196,11 @@ pub(super) const REFERENCE: &[SettingReference] = &[
                   empty answer, `wait` waits for a person.",
         example: "\"wait\"",
         flag: Some("--on-question"),
-        project: None,
+        widens: Widens::When {
+            which: "`empty`",
+            when: |given, _| given.word(&ON_QUESTION) == Ok(OnQuestion::Empty),
+            why: "it answers questions for you",
+        },
     },
     SettingReference {
         key: "durability",
@@ -187,7 +209,7 @@ pub(super) const REFERENCE: &[SettingReference] = &[
                   process.",
         example: "\"normal\"",
         flag: None,
-        project: None,
+        widens: Widens::No,
     },
     SettingReference {
         key: "entities.providers",
@@ -196,16 +218,16 @@ pub(super) const REFERENCE: &[SettingReference] = &[
                   entities that are part of Windlass are always there.",
         example: "[\"windlass\", \"claude\"]",
         flag: None,
-        project: None,
+        widens: Widens::No,
     },
     SettingReference {
         key: "entities.project_path",
         value: ValueType::Path,
         meaning: "The folder to search for the project's entities, instead of the current folder and the folders above it up to the \
-                  repository. Relative to the file that names it.",
+                  repository. Relative to the file that names it. A project's file may not name a folder outside the repository.",
         example: "\"../prompts\"",
         flag: None,
-        project: Some("not name a folder outside the repository"),
+        widens: Widens::No,
     },
     SettingReference {
         key: "entities.user_path",
@@ -213,7 +235,7 @@ pub(super) const REFERENCE: &[SettingReference] = &[
         meaning: "The folder to search for your own entities, instead of your home folder.",
         example: "\"/srv/prompts\"",
         flag: None,
-        project: Some("not set it"),
+        widens: Widens::Yes("it replaces your own prompts"),
     },
     SettingReference {
         key: "checks.NAME",
@@ -222,7 +244,7 @@ pub(super) const REFERENCE: &[SettingReference] = &[
                   repository before you run anything there.",
         example: "\"cargo test\"",
         flag: Some("--check"),
-        project: None,
+        widens: Widens::No,
     },
     SettingReference {
         key: "permissions.allow",
@@ -231,7 +253,7 @@ pub(super) const REFERENCE: &[SettingReference] = &[
                   over it.",
         example: "[\"shell(cargo test *)\"]",
         flag: None,
-        project: Some("not set it"),
+        widens: Widens::Yes(LOOSENS),
     },
     SettingReference {
         key: "permissions.deny",
@@ -239,7 +261,7 @@ pub(super) const REFERENCE: &[SettingReference] = &[
         meaning: "Tool calls that Windlass refuses. It wins over `allow` and `ask`.",
         example: "[\"shell(git push *)\", \"edit(docs/**)\"]",
         flag: None,
-        project: None,
+        widens: Widens::No,
     },
     SettingReference {
         key: "permissions.ask",
@@ -247,7 +269,7 @@ pub(super) const REFERENCE: &[SettingReference] = &[
         meaning: "Tool calls that a person, or `on_permission`, decides.",
         example: "[\"web_fetch(domain:example.com)\"]",
         flag: None,
-        project: None,
+        widens: Widens::No,
     },
     SettingReference {
         key: "agents.DRIVER.program",
@@ -255,7 +277,7 @@ pub(super) const REFERENCE: &[SettingReference] = &[
         meaning: "The program of an agent CLI: a path, or a name to look up.",
         example: "\"/opt/claude/bin/claude\"",
         flag: Some("--agent-bin"),
-        project: Some("not set it"),
+        widens: Widens::Yes(PROGRAM),
     },
     SettingReference {
         key: "agents.DRIVER.args",
@@ -263,7 +285,7 @@ pub(super) const REFERENCE: &[SettingReference] = &[
         meaning: "Arguments for the agent CLI, before all others.",
         example: "[\"--verbose\"]",
         flag: None,
-        project: Some("not set it"),
+        widens: Widens::Yes(PROGRAM),
     },
 ];
 
@@ -291,6 +313,16 @@ fn listed(words: &[&str], last: &str) -> String {
         [only] => only.clone(),
         [first @ .., end] => format!("{} {last} {end}", first.join(", ")),
     }
+}
+
+/// Returns the description of a key. A check and a driver have names that the user chooses.
+pub(super) fn described(path: &[&str]) -> Option<&'static SettingReference> {
+    let is_name = |part: &str| part.chars().all(|c| c.is_ascii_uppercase());
+    REFERENCE.iter().find(|setting| {
+        let parts: Vec<&str> = setting.key.split('.').collect();
+        let is_same = |(part, given): (&&str, &&str)| is_name(part) || part == given;
+        parts.len() == path.len() && parts.iter().zip(path).all(is_same)
+    })
 }
 
 impl SettingReference {
@@ -357,7 +389,20 @@ pub fn default_file() -> String {
 }
 
 fn project_rule(setting: &SettingReference) -> String {
-    setting.project.map(|rule| format!(" A project's file may {rule}.")).unwrap_or_default()
+    match setting.widens {
+        Widens::No => String::new(),
+        Widens::Yes(_) => " A project's file needs your trust for it.".to_owned(),
+        Widens::When { which, .. } => format!(" A project's file needs your trust for {which}."),
+    }
+}
+
+/// Returns the cell of the table about a project's file.
+fn in_project(setting: &SettingReference) -> String {
+    match setting.widens {
+        Widens::No => "free".to_owned(),
+        Widens::Yes(_) => "needs trust".to_owned(),
+        Widens::When { which, .. } => format!("{which} needs trust"),
+    }
 }
 
 /// Wraps a text as comment lines.
@@ -391,7 +436,8 @@ Windlass reads settings from five layers. A later layer wins:
 `windlass config show` prints every setting that has a value, and the layer it comes from. An unknown key is a warning with a suggestion. An
 unknown key in `[permissions]`, or a typo in a key that limits an agent, is an error.
 
-A project's file comes with the repository that you cloned, so it cannot widen what an agent may do. The settings below say where a limit applies.
+A project's file comes with the repository that you cloned, so it cannot widen what an agent may do until you [trust](trust.md) it. The last
+column says which values need trust.
 
 In an environment variable, separate the items of a list with commas, of `WINDLASS_PLUGINS` with colons, and of arguments with blanks.
 
@@ -401,12 +447,13 @@ In an environment variable, separate the items of a list with commas, of `WINDLA
 pub fn page() -> String {
     let mut page = String::from(PAGE_HEAD);
     let _ = writeln!(page, "## Keys\n");
-    page.push_str("| key | default | type |\n|---|---|---|\n");
+    page.push_str("| key | default | type | in a project's file |\n|---|---|---|---|\n");
     for setting in REFERENCE {
         let default = setting.default().map_or_else(|| "not set".to_owned(), |value| format!("`{value}`"));
         let anchor = setting.key.to_lowercase().replace('.', "");
         let kind = setting.value.describe();
-        let _ = writeln!(page, "| [`{}`](#{anchor}) | {default} | {kind} |", setting.key);
+        let rule = in_project(setting);
+        let _ = writeln!(page, "| [`{}`](#{anchor}) | {default} | {kind} | {rule} |", setting.key);
     }
     let mut current = None;
     for setting in REFERENCE {

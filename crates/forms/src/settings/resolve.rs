@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::key::{self, TakenValue};
-use super::layer::{Layer, LayerKind, SettingSource};
+use super::layer::{Layer, LayerKind, ProjectTrust, SettingSource};
 use super::pairs::{Variable, flag_name, variable};
-use super::project::refusal;
+use super::project::{TrustRequest, needs_trust};
 use super::setting_value::SettingValue;
 use super::table::{self, TableEntry};
 use super::value::Settings;
@@ -29,6 +29,8 @@ pub struct Resolved {
     /// The source of each key (`driver`, `checks.test`, `agents.claude.program`). For a list, the
     /// highest layer that added to it.
     pub sources: BTreeMap<String, SettingSource>,
+    /// The values of the project's file that need trust, in the order of the file.
+    pub requests: Vec<TrustRequest>,
 }
 
 /// One line of `windlass config show`.
@@ -39,16 +41,31 @@ pub struct ShownSetting {
     /// The value, as TOML.
     pub value: String,
     pub source: SettingSource,
+    /// Set if the value comes from a project's file and needs trust. False if it is left out.
+    pub trusted: Option<bool>,
 }
 
 impl Resolved {
-    /// Returns every key that has a value.
+    /// Returns every key that has a value, and the values that are left out because nobody trusts them.
     pub fn show(&self) -> Vec<ShownSetting> {
         let with_source = |(key, value): (String, String)| {
             let source = self.sources.get(&key)?.clone();
-            Some(ShownSetting { key, value, source })
+            let is_granted = self.requests.iter().any(|request| request.key == key && request.is_granted);
+            Some(ShownSetting { key, value, source, trusted: is_granted.then_some(true) })
         };
-        key::show(&self.settings).into_iter().filter_map(with_source).collect()
+        let mut shown: Vec<ShownSetting> =
+            key::show(&self.settings).into_iter().filter_map(with_source).collect();
+        for TrustRequest { key, value, source, .. } in self.withheld() {
+            let after = shown.iter().rposition(|line| line.key == *key).map_or(shown.len(), |at| at + 1);
+            let (key, value, source) = (key.clone(), value.clone(), source.clone());
+            shown.insert(after, ShownSetting { key, value, source, trusted: Some(false) });
+        }
+        shown
+    }
+
+    /// Returns the values that are left out because nobody trusts them.
+    pub fn withheld(&self) -> impl Iterator<Item = &TrustRequest> {
+        self.requests.iter().filter(|request| !request.is_granted)
     }
 
     /// Decides whether a variable or a flag set a key, that is, a person for this run only.
@@ -65,19 +82,23 @@ impl Resolved {
 /// Merges the built-in layer and the given layers, in the order of their kinds.
 pub fn resolve(mut layers: Vec<Layer>) -> Resolved {
     layers.sort_by_key(Layer::kind);
-    let user_file = layers.iter().find_map(|layer| match layer {
-        Layer::User { file, .. } => Some(file.clone()),
-        _ => None,
-    });
     let mut resolving = Resolving {
-        resolved: Resolved { settings: Settings::blank(), diagnostics: Vec::new(), sources: BTreeMap::new() },
-        user_file: user_file.unwrap_or_else(|| "your own config.toml".to_owned()),
+        resolved: Resolved {
+            settings: Settings::blank(),
+            diagnostics: Vec::new(),
+            sources: BTreeMap::new(),
+            requests: Vec::new(),
+        },
+        trust: ProjectTrust::Untrusted,
     };
     resolving.take_file(LayerKind::Builtin, "default.toml", DEFAULT_SETTINGS);
     for layer in layers {
         match layer {
             Layer::User { file, text } => resolving.take_file(LayerKind::User, &file, &text),
-            Layer::Project { file, text } => resolving.take_file(LayerKind::Project, &file, &text),
+            Layer::Project { file, text, trust } => {
+                resolving.trust = trust;
+                resolving.take_file(LayerKind::Project, &file, &text);
+            }
             Layer::Environment(pairs) => resolving.take_environment(&pairs),
             Layer::Flags(pairs) => resolving.take_flags(&pairs),
         }
@@ -88,8 +109,7 @@ pub fn resolve(mut layers: Vec<Layer>) -> Resolved {
 
 struct Resolving {
     resolved: Resolved,
-    /// The file that hints name for a setting that a project's file may not set.
-    user_file: String,
+    trust: ProjectTrust,
 }
 
 impl Resolving {
@@ -153,15 +173,10 @@ impl Resolving {
     fn take(&mut self, entry: &TableEntry, source: &SettingSource, findings: &mut Diagnostics<'_>) {
         let path: Vec<&str> = entry.path.iter().map(String::as_str).collect();
         let key = path.join(".");
-        let settings = &mut self.resolved.settings;
-        if source.layer == LayerKind::Project
-            && let Some(why) = refusal(&path, &entry.given, settings)
-        {
-            let message = format!("{} is ignored in a project's file: {why}", quoted(&key));
-            let hint = format!("set it in {} if you want it", self.user_file);
-            return findings.warn(entry.key_at, &message, Some(hint));
+        if source.layer == LayerKind::Project && self.is_left_out(entry, &path, source, findings) {
+            return;
         }
-        match key::take(settings, &path, &entry.given, source) {
+        match key::take(&mut self.resolved.settings, &path, &entry.given, source) {
             TakenValue::Yes => {
                 self.resolved.sources.insert(key, source.clone());
             }
@@ -179,10 +194,34 @@ impl Resolving {
         }
     }
 
+    /// Records a value of a project's file that needs trust. Returns true if nobody has trusted it. An invalid
+    /// value is an error like any other.
+    fn is_left_out(
+        &mut self,
+        entry: &TableEntry,
+        path: &[&str],
+        source: &SettingSource,
+        findings: &Diagnostics<'_>,
+    ) -> bool {
+        let settings = &self.resolved.settings;
+        let Some(why) = needs_trust(path, &entry.given, settings) else { return false };
+        let is_valid =
+            matches!(key::take(&mut settings.clone(), path, &entry.given, source), TakenValue::Yes);
+        if !is_valid {
+            return false;
+        }
+        let (key, is_granted) = (path.join("."), self.trust == ProjectTrust::Trusted);
+        let message = format!("{} needs your trust: {why}", quoted(&key));
+        let warning = findings.warning(entry.key_at, &message);
+        let (value, source) = (entry.given.as_toml(), source.clone());
+        self.resolved.requests.push(TrustRequest { key, value, why, source, is_granted, warning });
+        !is_granted
+    }
+
     /// Lowers `isolation` to `max_isolation`. A higher value is an error if the user set it, a warning
     /// in a project's file, and silent for the built-in value.
     fn limit_isolation(&mut self) {
-        let Resolved { settings, diagnostics, sources } = &mut self.resolved;
+        let Resolved { settings, diagnostics, sources, .. } = &mut self.resolved;
         if settings.isolation <= settings.max_isolation {
             return;
         }

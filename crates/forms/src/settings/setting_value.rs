@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use crate::tracker::yaml::quote;
 use crate::words::{WordTable, quoted};
 
 /// A value from a layer.
@@ -56,6 +57,19 @@ impl SettingValue {
 
     fn error(&self, wanted: &str) -> SettingError {
         SettingError::new(format!("must be {wanted}, found {}", self.kind()), None)
+    }
+
+    /// Returns the value as TOML. A value of no known type has no text.
+    pub(super) fn as_toml(&self) -> String {
+        let list = |items: Vec<String>| format!("[{}]", items.join(", "));
+        match self {
+            SettingValue::Typed(text) | SettingValue::Text(text) => quote(text),
+            SettingValue::TypedList(items) => list(items.iter().map(|item| quote(item)).collect()),
+            SettingValue::Integer(digits) => digits.clone(),
+            SettingValue::Boolean(is_true) => is_true.to_string(),
+            SettingValue::List(items) => list(items.iter().map(|(_, item)| item.as_toml()).collect()),
+            SettingValue::Other(_) => String::new(),
+        }
     }
 
     /// Returns the text if it is not blank and has no NUL.

@@ -8,7 +8,7 @@ use windlass_core::hook::permission::Isolation;
 use windlass_core::looping::LoopMode;
 use windlass_core::spec::{OnPermission, OnQuestion, TimeLimits};
 
-use super::reference::REFERENCE;
+use super::reference::{REFERENCE, described};
 use super::*;
 use crate::diagnostic::{Diagnostic, Severity};
 
@@ -17,7 +17,11 @@ fn user(text: &str) -> Layer {
 }
 
 fn project(text: &str) -> Layer {
-    Layer::Project { file: "project.toml".into(), text: text.into() }
+    Layer::Project { file: "project.toml".into(), text: text.into(), trust: ProjectTrust::Untrusted }
+}
+
+fn trusted(text: &str) -> Layer {
+    Layer::Project { file: "project.toml".into(), text: text.into(), trust: ProjectTrust::Trusted }
 }
 
 fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -26,13 +30,20 @@ fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
 
 /// Returns one `file:line:column severity message (hint)` for each diagnostic.
 fn complaints(layers: Vec<Layer>) -> Vec<String> {
-    let told = |d: Diagnostic| {
-        let place = d.place.map(|p| format!(":{}:{}", p.line, p.column)).unwrap_or_default();
-        let mark = if d.severity == Severity::Error { "error" } else { "warning" };
-        let hint = d.hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
-        format!("{}{place} {mark}: {}{hint}", d.file.unwrap(), d.message)
-    };
     resolve(layers).diagnostics.into_iter().map(told).collect()
+}
+
+fn told(d: Diagnostic) -> String {
+    let place = d.place.map(|p| format!(":{}:{}", p.line, p.column)).unwrap_or_default();
+    let mark = if d.severity == Severity::Error { "error" } else { "warning" };
+    let hint = d.hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
+    format!("{}{place} {mark}: {}{hint}", d.file.unwrap(), d.message)
+}
+
+/// Returns `line key = value: why` for each value that needs trust.
+fn requests(layers: Vec<Layer>) -> Vec<String> {
+    let shown = |r: TrustRequest| format!("{} {} = {}: {}", r.source.line.unwrap(), r.key, r.value, r.why);
+    resolve(layers).requests.into_iter().map(shown).collect()
 }
 
 #[test]
@@ -174,7 +185,7 @@ fn lists_grow_and_tables_merge() {
         user(
             "plugins = [\"~/p\"]\n[permissions]\ndeny = [\"WebFetch\"]\n[checks]\ntest = \"a\"\nlint = \"b\"\n",
         ),
-        project(
+        trusted(
             "plugins = [\"tools/p\"]\n[permissions]\ndeny = [\"WebFetch\", \"Bash(rm *)\"]\n[checks]\nz = \"z\"\na = \"a\"\ntest = \"c\"\n",
         ),
         Layer::Environment(pairs(&[
@@ -281,35 +292,113 @@ fn variables_and_flags_are_answered_by_name() {
     assert_eq!(program.as_deref(), Some("/bin/claude"));
 }
 
-#[test]
-fn a_project_may_not_loosen_safety_or_choose_programs() {
-    let text = "max_isolation = \"permissive\"
-on_permission = \"allow\"
+/// Everything that needs trust, and some that does not.
+const WIDENING: &str = r#"isolation = "permissive"
+max_isolation = "permissive"
+plugins = ["tools/p"]
+on_permission = "allow"
+on_question = "empty"
+driver = "sim"
+[entities]
+user_path = "prompts"
 [permissions]
-allow = [\"Bash\"]
-deny = [\"WebFetch\"]
+allow = ["Bash", "Read"]
+deny = ["WebFetch"]
 [agents.claude]
-program = \"./evil\"
-args = [\"--dangerously-skip-permissions\"]
+program = "./evil"
+args = ["--dangerously-skip-permissions"]
 [checks]
-test = \"make test\"
-";
-    let mine = "max_isolation = \"minimal\"\non_permission = \"fail\"\n";
-    let loosen = "it would loosen what an agent may do (set it in user.toml if you want it)";
-    let program = "it would choose the program that Windlass runs (set it in user.toml if you want it)";
+test = "make test"
+"#;
+
+#[test]
+fn a_project_widens_nothing_until_it_is_trusted() {
+    let mine = "isolation = \"strict\"\nmax_isolation = \"minimal\"\non_permission = \"fail\"\n";
     let expected = [
-        "project.toml:1:1 warning: `max_isolation` is ignored in a project's file: it would raise what a workflow may ask for (set it in user.toml if you want it)".to_owned(),
-        format!("project.toml:2:1 warning: `on_permission` is ignored in a project's file: {loosen}"),
-        format!("project.toml:4:1 warning: `permissions.allow` is ignored in a project's file: {loosen}"),
-        format!("project.toml:7:1 warning: `agents.claude.program` is ignored in a project's file: {program}"),
-        format!("project.toml:8:1 warning: `agents.claude.args` is ignored in a project's file: {program}"),
+        r#"1 isolation = "permissive": it lets agents do more"#,
+        r#"2 max_isolation = "permissive": it lets workflows ask for more"#,
+        r#"3 plugins = ["tools/p"]: its hooks and MCP servers run unasked"#,
+        r#"4 on_permission = "allow": it lets agents do more"#,
+        r#"5 on_question = "empty": it answers questions for you"#,
+        r#"8 entities.user_path = "prompts": it replaces your own prompts"#,
+        r#"10 permissions.allow = ["Bash", "Read"]: it lets agents do more"#,
+        r#"13 agents.claude.program = "./evil": it names a program to run"#,
+        r#"14 agents.claude.args = ["--dangerously-skip-permissions"]: it names a program to run"#,
     ];
-    assert_eq!(complaints(vec![project(text), user(mine)]), expected);
-    let settings = resolve(vec![project(text), user(mine)]).settings;
-    assert_eq!((settings.max_isolation, settings.on_permission), (Isolation::Minimal, OnPermission::Fail));
-    assert!(settings.permissions.allow.is_empty() && settings.agents.is_empty());
-    assert_eq!(settings.permissions.deny, ["WebFetch"]);
+    assert_eq!(requests(vec![project(WIDENING), user(mine)]), expected);
+    assert_eq!(requests(vec![trusted(WIDENING), user(mine)]), expected);
+    assert_eq!(requests(vec![user(WIDENING)]), [""; 0]);
+
+    let left_out = resolve(vec![project(WIDENING), user(mine)]);
+    assert_eq!(left_out.diagnostics, []);
+    let warnings: Vec<String> = left_out.withheld().map(|request| told(request.warning.clone())).collect();
+    assert_eq!(warnings.len(), expected.len());
+    assert_eq!(
+        warnings[6],
+        "project.toml:10:1 warning: `permissions.allow` needs your trust: it lets agents do more"
+    );
+    let settings = left_out.settings;
+    let without = resolve(vec![user(mine)]).settings;
+    assert_eq!((settings.isolation, settings.max_isolation), (Isolation::Strict, Isolation::Minimal));
+    assert_eq!((settings.on_permission, settings.on_question), (OnPermission::Fail, OnQuestion::Fail));
+    assert_eq!((settings.plugins, settings.agents), (without.plugins, without.agents));
+    assert_eq!((settings.entities, settings.permissions.allow), (without.entities, vec![]));
+    // The rest of the file applies.
+    assert_eq!((settings.driver.as_str(), &settings.permissions.deny[..]), ("sim", &["WebFetch".into()][..]));
     assert_eq!(settings.checks[0].command, "make test");
+
+    let granted = resolve(vec![trusted(WIDENING), user(mine)]);
+    assert_eq!((granted.withheld().count(), granted.diagnostics.len()), (0, 0));
+    assert_eq!(granted.settings.isolation, Isolation::Permissive);
+    assert_eq!(granted.settings.permissions.allow, ["Bash", "Read"]);
+    assert_eq!(granted.settings.agents["claude"].program.as_deref(), Some("./evil"));
+}
+
+#[test]
+fn trust_is_about_the_values_that_widen() {
+    let mine = "isolation = \"minimal\"\n[permissions]\nallow = [\"Read\"]\n";
+    for same_or_stricter in [
+        "isolation = \"minimal\"\n",
+        "isolation = \"strict\"\nmax_isolation = \"minimal\"\n",
+        "on_permission = \"ask\"\non_question = \"wait\"\n",
+        "[permissions]\ndeny = [\"Bash\"]\nask = [\"Write\"]\n",
+        "driver = \"sim\"\nmodel = \"m\"\nmax_iterations = 0\ntimeout = \"9h\"\n[checks]\na = \"b\"\n",
+    ] {
+        assert_eq!(requests(vec![project(same_or_stricter), user(mine)]), [""; 0], "{same_or_stricter}");
+    }
+    // The user's own settings decide what a higher value is.
+    let asked = requests(vec![project("isolation = \"minimal\"\n"), user("isolation = \"strict\"\n")]);
+    assert_eq!(asked, [r#"1 isolation = "minimal": it lets agents do more"#]);
+}
+
+#[test]
+fn a_wrong_value_is_an_error_whether_it_is_trusted_or_not() {
+    let text = "on_permission = \"alow\"\nplugins = \"p\"\n[permissions]\nallow = [3]\n";
+    let errors = complaints(vec![trusted(text)]);
+    assert_eq!(errors.len(), 3, "{errors:?}");
+    assert_eq!(complaints(vec![project(text)]), errors);
+    assert_eq!(requests(vec![project(text)]), [""; 0]);
+}
+
+#[test]
+fn every_key_says_whether_it_needs_trust() {
+    let tables =
+        [("permissions", key::RULE_LISTS), ("entities", key::ENTITY_KEYS), ("agents", key::AGENT_KEYS)];
+    let mut paths: Vec<Vec<&str>> = key::KEYS.iter().map(|key| vec![key.name]).collect();
+    for (table, keys) in tables {
+        let path = |key: &&'static str| match table {
+            "agents" => vec![table, "claude", *key],
+            _ => vec![table, *key],
+        };
+        paths.extend(keys.iter().map(path));
+    }
+    paths.push(vec!["checks", "test"]);
+    for path in &paths {
+        assert!(described(path).is_some(), "{path:?} is missing in settings/reference.rs");
+    }
+    assert_eq!(paths.len(), REFERENCE.len());
+    let known: Vec<&str> = paths.iter().map(|path| path[0]).collect();
+    assert!(key::known_names().all(|name| known.contains(&name)), "a table is missing in this test");
 }
 
 #[test]
@@ -331,10 +420,7 @@ fn a_project_may_make_the_isolation_stricter_and_never_looser() {
     assert_eq!(of("minimal", "strict").settings.isolation, Isolation::Strict);
     let looser = of("strict", "permissive");
     assert_eq!(looser.settings.isolation, Isolation::Strict);
-    assert!(
-        looser.diagnostics[0].message.contains("`isolation` is ignored in a project's file"),
-        "{looser:?}"
-    );
+    assert_eq!(looser.withheld().count(), 1, "{looser:?}");
     let alone = resolve(vec![project("isolation = \"permissive\"\n")]);
     assert_eq!(alone.settings.isolation, Isolation::Minimal);
 }
@@ -348,7 +434,10 @@ fn nobody_gets_more_than_the_most_isolation_allows() {
     assert_eq!(complaints(by_flag), [format!("--isolation error: {above}")]);
     let by_project = vec![most(), project("isolation = \"permissive\"\n")];
     assert_eq!(resolve(by_project.clone()).settings.isolation, Isolation::Strict);
-    assert!(complaints(by_project)[0].starts_with("project.toml:1:1 warning: `isolation` is ignored"));
+    assert_eq!(resolve(by_project).withheld().count(), 1);
+    let by_trusted = vec![most(), trusted("isolation = \"permissive\"\n")];
+    assert_eq!(resolve(by_trusted.clone()).settings.isolation, Isolation::Strict);
+    assert_eq!(complaints(by_trusted), [format!("project.toml:1 warning: {above}")]);
     assert_eq!(complaints(vec![most()]), Vec::<String>::new());
 }
 
@@ -386,18 +475,39 @@ fn every_value_is_shown_with_its_source() {
 }
 
 #[test]
+fn a_value_that_needs_trust_is_shown_as_trusted_or_left_out() {
+    let mine = user("[permissions]\nallow = [\"Read\"]\n");
+    let theirs = "[permissions]\nallow = [\"Bash\"]\n[agents.sim]\nargs = [\"-x\"]\n";
+    let about = |layer: Layer| -> Vec<String> {
+        let lines = resolve(vec![mine.clone(), layer]).show().into_iter();
+        let lines = lines.filter(|s| s.key == "permissions.allow" || s.key == "agents.sim.args");
+        lines.map(|s| format!("{} = {}  # {} {:?}", s.key, s.value, s.source, s.trusted)).collect()
+    };
+    assert_eq!(
+        about(project(theirs)),
+        [
+            r#"permissions.allow = ["Read"]  # user.toml:2 None"#,
+            r#"permissions.allow = ["Bash"]  # project.toml:2 Some(false)"#,
+            r#"agents.sim.args = ["-x"]  # project.toml:4 Some(false)"#,
+        ]
+    );
+    assert_eq!(
+        about(trusted(theirs)),
+        [
+            r#"permissions.allow = ["Read", "Bash"]  # project.toml:2 Some(true)"#,
+            r#"agents.sim.args = ["-x"]  # project.toml:4 Some(true)"#,
+        ]
+    );
+}
+
+#[test]
 fn where_entities_are_looked_for_is_set_by_layers_and_not_led_astray_by_a_project() {
     use windlass_core::entity::Provider;
     assert_eq!(resolve(vec![]).settings.entities.providers, Provider::ALL);
     let theirs = "[entities]\nproviders = [\"gemini\"]\nproject_path = \"..\"\nuser_path = \"evil\"\n";
     let mine = "[entities]\nuser_path = \"/mine\"\nproviders = [\"claude\", \"codex\", \"claude\"]\n";
     let layers = vec![user(mine), project(theirs)];
-    assert_eq!(
-        complaints(layers.clone()),
-        [
-            "project.toml:4:1 warning: `entities.user_path` is ignored in a project's file: it would replace your prompts with its own (set it in user.toml if you want it)"
-        ]
-    );
+    assert_eq!(requests(layers.clone()), [r#"4 entities.user_path = "evil": it replaces your own prompts"#]);
     let resolved = resolve(layers);
     let entities = &resolved.settings.entities;
     assert_eq!(entities.providers, [Provider::Gemini]);

@@ -5,7 +5,7 @@ use windlass_core::looping::MarkerMatch;
 use windlass_core::time::Moment;
 use windlass_forms::diagnostic::Diagnostic;
 use windlass_forms::loop_state::{self, LoopState};
-use windlass_forms::settings::{Layer, parse_duration, resolve};
+use windlass_forms::settings::{Layer, ProjectTrust, parse_duration, resolve};
 use windlass_forms::tracker::{
     Markers, TrackerFrontmatter, find_promise, render, scan, set_frontmatter, split,
 };
@@ -142,14 +142,22 @@ proptest! {
     }
 
     #[test]
-    fn settings(user in text_of(TOML), project in text_of(TOML), name in "[A-Z_]{0,12}", value in any::<String>()) {
+    fn settings(
+        user in text_of(TOML),
+        project in text_of(TOML),
+        is_trusted in any::<bool>(),
+        name in "[A-Z_]{0,12}",
+        value in any::<String>(),
+    ) {
+        let trust = if is_trusted { ProjectTrust::Trusted } else { ProjectTrust::Untrusted };
         let resolved = resolve(vec![
             Layer::User { file: "u".into(), text: user },
-            Layer::Project { file: "p".into(), text: project },
+            Layer::Project { file: "p".into(), text: project, trust },
             Layer::Environment(vec![(format!("WINDLASS_{name}"), value.clone())]),
             Layer::Flags(vec![("timeout".into(), value.clone()), (value.clone(), value.clone())]),
         ]);
         prop_assert!(is_harmless(&resolved.diagnostics));
+        prop_assert!(resolved.requests.iter().all(|request| request.is_granted == is_trusted));
         prop_assert!(resolved.settings.isolation <= resolved.settings.max_isolation);
         resolved.show();
         let _ = parse_duration(&value);

@@ -9,6 +9,7 @@ use windlass_forms::workflow::document;
 use super::{Catalog, Of, World, add, collect, unreadable};
 use crate::config::{self, try_text};
 use crate::home::Home;
+use crate::trust;
 use crate::user_error::UserError;
 
 /// Checks one workflow by name or file, or all of them. Returns the checked names and the diagnostics.
@@ -41,7 +42,7 @@ pub fn check_workflow(
     all.problems.extend(builtin.map(|own| world.check(own, Vec::new())).unwrap_or_default());
     let mut names = names(&all);
     if !names.iter().any(|name| name == wanted) && !all.problems.iter().any(Diagnostic::is_error) {
-        return Err(missing);
+        return Err(trust::explain(missing, &resolved));
     }
     names.retain(|name| name == wanted);
     Ok((names, all.problems))

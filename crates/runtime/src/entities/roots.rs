@@ -10,6 +10,7 @@ use windlass_forms::settings::{LayerKind, Resolved};
 
 use crate::config::{base_of, text_of};
 use crate::home::Home;
+use crate::trust;
 
 /// A folder that contains entity places.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,6 +93,7 @@ pub(super) fn find(home: &Home, cwd: &Path, plugins: &[PathBuf], resolved: &Reso
     let about_us =
         |diagnostic: &&Diagnostic| diagnostic.is_error() || diagnostic.message.contains("`entities");
     roots.diagnostics.extend(resolved.diagnostics.iter().filter(about_us).cloned());
+    roots.diagnostics.extend(trust::warnings_about(resolved, &["plugins", "entities.user_path"]));
     roots.settings.push(home.config.join("config.toml"));
     let project = project(home, cwd, resolved, &mut roots.diagnostics);
     for root in &project {

@@ -93,6 +93,7 @@ impl Place {
             agent_args: Vec::new(),
             interactive: false,
             detached: false,
+            has_terminal: false,
             dry_run: false,
         }
     }

@@ -94,6 +94,7 @@ impl Place {
             agent_args: Vec::new(),
             interactive: false,
             detached: false,
+            has_terminal: false,
             dry_run: false,
         };
         let plan = plan(&self.home(), &request).unwrap_or_else(|problem| panic!("{}", problem.text()));

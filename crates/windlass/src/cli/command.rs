@@ -15,7 +15,7 @@ use super::sanitize::plain;
 use super::{
     answer, approve, attach, cancel, complete, completions, config, demo, doctor, entities, fast_help, fork,
     help, hint, logs, r#loop, mcp, mistake, overview, pause, plugin, ps, replay, resume, run, send, show, sim,
-    tasks, typo, workflow,
+    tasks, trust, typo, workflow,
 };
 use crate::exit::Exit;
 
@@ -68,6 +68,7 @@ Manage files and settings:
   plugin       List the loaded plugins
   hint         Show the arguments of a command, skill, agent or verb
   config       Show the settings and where each comes from
+  trust        Show the rights that a repository's settings ask for, and trust them
   doctor       Check which agent CLIs are installed and what each can do
   sim          Play a script as an agent, without a model
   completions  Print a completion script for a shell
@@ -106,6 +107,7 @@ enum CliCommand {
     Hint(hint::Args),
     Plugin(plugin::Args),
     Config(config::Args),
+    Trust(trust::Args),
     Doctor(doctor::Args),
     Demo(demo::Args),
     Completions(completions::Args),
@@ -131,6 +133,9 @@ impl CliCommand {
     }
 }
 
+/// The words for trusting, after "only a person may".
+pub(super) const TRUST: &str = "trust the settings of a repository";
+
 /// The people and programs that may use a verb.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Audience {
@@ -152,6 +157,7 @@ impl CliCommand {
             CliCommand::Pause(_) => Audience::Person("pause a run"),
             CliCommand::Cancel(_) => Audience::Person("cancel a run"),
             CliCommand::Fork(_) => Audience::Person("fork a run"),
+            CliCommand::Trust(_) => Audience::Person(TRUST),
             CliCommand::Run(args) => args.flags.audience(),
             CliCommand::Loop(args) => args.flags.audience(),
             CliCommand::Tasks(args) => args.audience(),
@@ -236,6 +242,7 @@ fn run_command(verb: CliCommand) -> Result<Exit, Report> {
         CliCommand::Hint(args) => hint::perform(&args),
         CliCommand::Plugin(args) => plugin::perform(args),
         CliCommand::Config(args) => config::perform(args),
+        CliCommand::Trust(args) => trust::perform(&args),
         CliCommand::Doctor(args) => doctor::perform(&args),
         CliCommand::Demo(args) => demo::perform(&args),
         CliCommand::Completions(args) => completions::perform(&args),
@@ -330,6 +337,10 @@ mod tests {
             &["pause", "r"],
             &["cancel", "r"],
             &["fork", "r", "--at", "n"],
+            &["trust"],
+            &["run", "x", "--trust"],
+            &["loop", "x", "--trust"],
+            &["tasks", "run", "--trust"],
             &["run", "x", "--detach"],
             &["loop", "x", "--detach"],
             &["tasks", "run", "--detach"],

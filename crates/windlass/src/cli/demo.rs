@@ -139,6 +139,7 @@ fn request(invocation: &Invocation) -> RunRequest {
         agent_args: Vec::new(),
         interactive: false,
         detached: false,
+        has_terminal: false,
         dry_run: false,
         inputs: Vec::new(),
     }

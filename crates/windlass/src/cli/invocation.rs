@@ -66,6 +66,11 @@ impl Invocation {
             && windlass_runtime::person::refusal("").is_none()
     }
 
+    /// Decides whether somebody sees what this command says and can type: both ends are a terminal.
+    pub(crate) fn has_terminal(&self) -> bool {
+        std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+    }
+
     /// Returns the durability from the settings, or the safe one if they cannot be read.
     pub(crate) fn durability(&self) -> Durability {
         windlass_runtime::config::durability(&self.home, &self.cwd)

@@ -52,6 +52,7 @@ mod stray;
 mod tasks;
 mod terminal;
 mod terminal_prompt;
+mod trust;
 mod typing;
 mod typo;
 mod watch;

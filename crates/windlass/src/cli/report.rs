@@ -143,6 +143,11 @@ fn fitted(text: &str) -> String {
     text.lines().flat_map(fit).map(|line| format!("{line}\n")).collect()
 }
 
+/// Prints a question for a person to answer on the same line.
+pub(crate) fn ask(text: &str) {
+    say(&plain(text));
+}
+
 /// Writes to standard error. If that is closed too, there is nobody to tell.
 fn say(text: &str) {
     let _ = std::io::stderr().lock().write_all(text.as_bytes());

@@ -17,13 +17,14 @@ use windlass_runtime::handle::Handle;
 use windlass_runtime::plan::{Plan, PlanFlags, RunRequest, WantedWorkflow, give_up, plan};
 
 use super::budget;
-use super::command::Audience;
+use super::command::{Audience, TRUST};
 use super::drive::RunSignals;
 use super::feed::{envelope, words};
 use super::invocation::{Invocation, block_on, print, wait_for, waiting_runtime};
 use super::report::{Report, note, warn};
 use super::sim_script;
 use super::stray;
+use super::trust::trust_now;
 use super::watch::WatchFlags;
 use crate::exit::Exit;
 
@@ -101,6 +102,10 @@ pub(crate) struct RunFlags {
     #[arg(long, value_name = "ANSWER", value_parser = words_of(OnQuestion::WORDS), help_heading = REQUESTS)]
     on_question: Option<OnQuestion>,
 
+    /// Trust the rights that the repository's settings ask for; `windlass trust` shows them
+    #[arg(long, help_heading = REQUESTS)]
+    trust: bool,
+
     /// Run in the background and print the run's id
     #[arg(long, conflicts_with = "output_last_message")]
     detach: bool,
@@ -176,10 +181,14 @@ pub(super) fn milliseconds(text: &str) -> Result<u64, String> {
 }
 
 impl RunFlags {
-    /// Returns who may use the flags. An agent may not detach a run: its session ends everything that it left
-    /// in the background.
+    /// Returns who may use the flags. An agent may not trust a repository. It may not detach a run either: its
+    /// session ends everything that it left in the background.
     pub(super) fn audience(&self) -> Audience {
-        if self.detach { Audience::Person("leave a run in the background") } else { Audience::Anybody }
+        match (self.trust, self.detach) {
+            (true, _) => Audience::Person(TRUST),
+            (false, true) => Audience::Person("leave a run in the background"),
+            (false, false) => Audience::Anybody,
+        }
     }
 
     /// Returns the request for a run of `want` on `input`.
@@ -208,6 +217,7 @@ impl RunFlags {
             agent_args: self.agent_args.clone(),
             interactive: !self.detach && !self.watch.json && invocation.has_person(),
             detached: self.detach,
+            has_terminal: invocation.has_terminal(),
             dry_run: self.dry_run,
         }
     }
@@ -235,6 +245,9 @@ impl RunFlags {
     }
 
     fn begin(&self, invocation: &Invocation, request: RunRequest) -> Result<Exit, Report> {
+        if self.trust {
+            trust_now(invocation)?;
+        }
         let mut plan = prepare(invocation, request)?;
         plan.notes.iter().for_each(|line| note(line));
         for warning in &plan.warning_texts() {

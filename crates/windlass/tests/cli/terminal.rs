@@ -409,3 +409,37 @@ fn an_attached_terminal_interrupts_the_run() {
     assert_eq!(terminal.code(), "130");
     stage.newest("interrupted");
 }
+
+#[test]
+fn a_repository_that_asks_for_rights_runs_without_them_until_a_person_trusts_it() {
+    require_program!("tmux");
+    let stage = Stage::playing(json!([{ "bash": "touch made" }, done()]));
+    stage.place.write("config/windlass/config.toml", "[permissions]\ndeny = [\"Write\"]\n");
+    stage.place.write("repo/.windlass/config.toml", "max_iterations = 1\nisolation = \"permissive\"\n");
+    let ask = |number: &str| format!("windlass trust; echo {number} said $?");
+    let commands =
+        ["windlass loop x --driver sim", &ask("1"), &ask("2"), &ask("3"), "windlass loop y --driver sim"];
+    let terminal = Terminal::open(&stage, &commands.join("; "));
+    let screen = terminal.shows("Trust these settings? [y/N]");
+    assert!(screen.contains("warning: `isolation` needs your trust: it lets agents do more"), "{screen}");
+    assert!(
+        screen.contains(".windlass/config.toml:2:1") && screen.contains("hint: left out; `windlass trust`"),
+        "{screen}"
+    );
+    assert!(screen.contains("  isolation = \"permissive\"\n    line 2: it lets agents do more"), "{screen}");
+    let isolation = |run: &str| stage.json(&["logs", run, "--json"])[0]["data"]["isolation"].clone();
+    assert_eq!(isolation(&stage.newest("completed")), "minimal");
+    // Keys that come before the question do not count.
+    let asks_after = |said: &str| {
+        let is_asked = |screen: String| screen.split(said).nth(1)?.contains("[y/N]").then_some(());
+        eventually(soon(), || is_asked(terminal.tmux(&["capture-pane", "-p"])));
+    };
+    terminal.types(&["Enter"]);
+    asks_after("1 said 5");
+    terminal.types(&["yesterday", "Enter"]);
+    asks_after("2 said 5");
+    terminal.types(&["y", "Enter"]);
+    terminal.shows("3 said 0");
+    assert_eq!(terminal.code(), "0");
+    assert_eq!(isolation(&stage.newest("completed")), "permissive");
+}

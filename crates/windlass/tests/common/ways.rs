@@ -65,6 +65,12 @@ fn ways() -> Vec<(&'static str, String)> {
         plain("cancel", "$BARE $W cancel $R"),
         plain("fork", "$BARE $W fork $R --at ship --on-question empty"),
         plain("detach", "$BARE $W run x --detach"),
+        plain("trust", "$BARE $W trust --yes"),
+        ("trust_hidden", format!(
+            "UNSHARE='unshare --user --map-root-user --pid --fork --mount-proc'\nif $UNSHARE true 2>/dev/null; then {}; else {}; fi",
+            "tell trust_hidden $BARE $UNSHARE $W trust --yes",
+            "tell trust_hidden sh -c 'echo only a person may: no namespaces here; exit 5'",
+        )),
         plain("pty", "$BARE TERM=xterm script -qec \"$W answer $R yes\" /dev/null"),
         later("tmux", "tmux -f /dev/null -S tries/tmux.sock new-session -d \"RUN\""),
         // Another process id space hides the parents from the client; the owner sees them.

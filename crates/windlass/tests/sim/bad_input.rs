@@ -222,19 +222,6 @@ fn an_unknown_setting_is_a_warning_and_the_run_goes_on() {
 }
 
 #[test]
-fn a_project_may_not_widen_what_an_agent_may_do() {
-    let place = place();
-    let settings = "on_permission = \"allow\"\n[permissions]\nallow = [\"Bash\"]\n[agents.sim]\nprogram = \"/bin/true\"\n";
-    place.sealed.write("repo/.windlass/config.toml", settings);
-    let ran = place.go(&["loop", "work", "--json"]);
-    ran.assert_ended(0, "completed", "marker", 1);
-    for words in ["warning: `on_permission`", "`permissions.allow`", "`agents.sim.program`", "config.toml:5:"]
-    {
-        assert!(ran.stderr.contains(words), "`{words}` is missing: {ran}");
-    }
-}
-
-#[test]
 fn a_command_line_that_makes_no_sense_is_a_usage_error() {
     let place = place();
     let lines: [&[&str]; 11] = [

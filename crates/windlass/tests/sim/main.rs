@@ -43,6 +43,7 @@ mod subscribers;
 mod tasks;
 mod tasks_cli;
 mod time_travel;
+mod trust;
 mod within;
 mod workflow_check;
 mod workflow_documents;

@@ -119,7 +119,7 @@ fn a_project_leads_nobody_elsewhere_without_saying() {
     let told = complaints(&context, &loaded);
     assert_eq!(told.len(), 2, "{told:?}");
     assert!(told.iter().any(|text| text.contains("`entities.project_path` leads out of the repository")));
-    assert!(told.iter().any(|text| text.contains("`entities.user_path` is ignored in a project's file")));
+    assert!(told.iter().any(|text| text.contains("`entities.user_path` needs your trust")));
 }
 
 #[test]
@@ -132,6 +132,9 @@ fn plugins_bring_theirs_at_the_level_of_whoever_names_them() {
     }
     context.put("repo/.windlass/config.toml", "plugins = [\"../p2\"]\n");
     context.put("config/windlass/config.toml", "plugins = [\"../../p3\"]\n");
+    let untrusted = context.load_in("repo", &[]);
+    assert!(!rows(&untrusted).iter().any(|row| row.contains("two:")), "{:?}", rows(&untrusted));
+    context.trust("repo");
     let loaded = context.load_in("repo", &["p1", "p1"]);
     let expected = [
         "command one:go claude project 0",

@@ -70,6 +70,12 @@ impl Ground {
         load(&self.home, &self.root().join(cwd), &plugins).unwrap()
     }
 
+    /// Trusts what the settings of a folder ask for.
+    fn trust(&self, cwd: &str) {
+        let review = crate::trust::review(&self.home, &self.root().join(cwd)).unwrap();
+        review.grant(&self.home).unwrap();
+    }
+
     /// Loads until nothing has to be read: by then no file is fresh any more.
     fn load_warm(&self) -> LoadedEntities {
         let mut loaded = self.load();
