@@ -58,6 +58,8 @@ pub struct Spec {
     pub others: BTreeMap<String, Spec>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Parent>,
+    #[serde(default, skip_serializing_if = "NotifySettings::is_off")]
+    pub notify: NotifySettings,
 }
 
 impl Spec {
@@ -168,6 +170,25 @@ pub struct Policy {
     pub on_permission: OnPermission,
     /// For a question of the agent.
     pub on_question: OnQuestion,
+}
+
+/// The ways in which a run tells a person that it needs one or has ended.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NotifySettings {
+    /// The program to run and its arguments; empty if none.
+    pub command: Vec<String>,
+    /// Ring the bell of the terminal that shows the run.
+    pub bell: bool,
+    /// Show a notification of that terminal, with the escape sequence OSC 9.
+    pub osc9: bool,
+}
+
+impl NotifySettings {
+    /// Returns true if nobody is told.
+    pub fn is_off(&self) -> bool {
+        *self == NotifySettings::default()
+    }
 }
 
 words! {

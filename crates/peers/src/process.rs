@@ -24,7 +24,9 @@ use windlass_core::launch::{Launch, files};
 use crate::files::{FileError, FileMode, create_new, make_private_dir};
 pub(crate) use adopt::owns_all_below;
 pub use adopt::{adopt_orphans, end_adopted, end_all_adopted};
-pub use short::{ProgramOutput, ShortEnv, ShortProgram, end_short, end_short_of, run_short, run_short_for};
+pub use short::{
+    ProgramOutput, ShortEnv, ShortProgram, end_short, end_short_of, run_short, run_short_for, run_short_with,
+};
 
 /// An error from starting a child.
 #[derive(Debug, thiserror::Error)]

@@ -56,6 +56,7 @@ fn spec() -> Given {
         budget: Default::default(),
         others: Default::default(),
         parent: None,
+        notify: Default::default(),
     };
     Given { run, node, system: None }
 }

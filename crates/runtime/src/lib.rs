@@ -23,6 +23,7 @@ pub mod home;
 mod inbox;
 mod named_lock;
 pub mod new_file;
+pub mod notify;
 mod os;
 mod owner;
 pub mod person;

@@ -35,6 +35,7 @@ use crate::error::RunError;
 use crate::feed::{Feed, FeedItem};
 use crate::handle::OwnerStart;
 use crate::inbox::{FRESH, InboxMessage, NOT_ASKED, SocketRequest, event_of};
+use crate::notify::Notifier;
 use crate::person::why_not;
 use crate::seal::InboxKey;
 use crate::view::children;
@@ -73,6 +74,7 @@ pub(crate) struct Owner {
     /// The number of refused requests.
     refused: u32,
     folder: RunFolder,
+    notifier: Notifier,
 }
 
 /// The parts of a new [`Owner`].
@@ -93,6 +95,7 @@ pub(crate) struct OwnerParts {
 
 impl Owner {
     pub(crate) fn new(parts: OwnerParts) -> Owner {
+        let notifier = Notifier::of(&parts.context.home, &parts.context.dir, &parts.state);
         Owner {
             store: parts.store,
             lease: parts.lease,
@@ -109,6 +112,7 @@ impl Owner {
             requests: parts.requests,
             refused: 0,
             folder: RunFolder::default(),
+            notifier,
         }
     }
 
@@ -159,6 +163,8 @@ impl Owner {
             first.retain(|planned| open.iter().any(|open| open.id == planned.id));
             self.end_orphans(&first).await;
         }
+        // The first record may already ask.
+        self.notifier.see(&self.state);
         self.perform(first);
         self.read_inbox().await?;
         let mut inbox = tokio::time::interval(INBOX_EVERY);
@@ -405,6 +411,7 @@ impl Owner {
         for (seq, record) in (before + 1..).zip(records) {
             self.feed.send(FeedItem::Record { seq, record: Box::new(record) });
         }
+        self.notifier.see(&self.state);
         self.context.release_tasks(&self.state);
         let begins = steps.iter().any(|step| step.effects.iter().any(is_done_in_folder));
         self.find_folder(begins)?;

@@ -188,6 +188,7 @@ impl Bench {
             budget: Default::default(),
             others: Default::default(),
             parent: None,
+            notify: Default::default(),
         };
         let at = Moment(1_794_793_577_000);
         let event = Event::RunStarted { spec: Box::new(spec.clone()) };

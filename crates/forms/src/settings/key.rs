@@ -20,12 +20,13 @@ pub(super) struct SettingKey {
 }
 
 /// The known tables.
-pub(super) const TABLES: &[&str] = &["checks", "permissions", "agents", "entities"];
+pub(super) const TABLES: &[&str] = &["checks", "permissions", "agents", "entities", "notify"];
 
 /// The keys of the tables whose keys are fixed. `agents` has them for each driver.
 pub(super) const RULE_LISTS: &[&str] = &["allow", "deny", "ask"];
 pub(super) const ENTITY_KEYS: &[&str] = &["providers", "project_path", "user_path"];
 pub(super) const AGENT_KEYS: &[&str] = &["program", "args"];
+pub(super) const NOTIFY_KEYS: &[&str] = &["command", "bell", "osc9"];
 
 macro_rules! key {
     ($field:ident, $read:expr, $show:expr) => {
@@ -106,6 +107,7 @@ pub(super) fn take(
         ["checks", name] => take_check(settings, name, given).into(),
         ["permissions", list] => take_rules(settings, list, given),
         ["entities", field] => take_entities(settings, field, given),
+        ["notify", field] => take_notify(settings, field, given),
         ["agents", driver, field] => take_agent(settings, driver, field, given),
         [name] => match KEYS.iter().find(|key| key.name == *name) {
             Some(key) => (key.take)(settings, given, source).into(),
@@ -145,6 +147,10 @@ pub(super) fn show(settings: &Settings) -> Vec<(String, String)> {
         shown.push((format!("permissions.{name}"), shown_list(list.iter().map(String::as_str))));
     }
     show_entities(&settings.entities, &mut shown);
+    let notify = &settings.notify;
+    shown.push(("notify.command".to_owned(), shown_list(notify.command.iter().map(String::as_str))));
+    shown.push(("notify.bell".to_owned(), notify.bell.to_string()));
+    shown.push(("notify.osc9".to_owned(), notify.osc9.to_string()));
     for (driver, agent) in &settings.agents {
         if let Some(program) = &agent.program {
             shown.push((format!("agents.{driver}.program"), quote(program)));
@@ -258,6 +264,16 @@ fn take_entities(settings: &mut Settings, field: &str, given: &SettingValue) -> 
         "project_path" => given.text().map(|path| entities.project_path = Some(path)).into(),
         "user_path" => given.text().map(|path| entities.user_path = Some(path)).into(),
         _ => TakenValue::Unknown(did_you_mean(field, ENTITY_KEYS.iter().copied())),
+    }
+}
+
+fn take_notify(settings: &mut Settings, field: &str, given: &SettingValue) -> TakenValue {
+    let notify = &mut settings.notify;
+    match field {
+        "command" => given.texts().map(|command| notify.command = command).into(),
+        "bell" => given.flag().map(|bell| notify.bell = bell).into(),
+        "osc9" => given.flag().map(|osc9| notify.osc9 = osc9).into(),
+        _ => TakenValue::Unknown(did_you_mean(field, NOTIFY_KEYS.iter().copied())),
     }
 }
 

@@ -46,7 +46,7 @@ pub(super) fn variable(name: &str, value: &str) -> Variable {
     let given = match path.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["plugins"] => items(value, ':'),
         ["permissions", _] | ["entities", "providers"] => items(value, ','),
-        ["agents", _, "args"] => items(value, ' '),
+        ["agents", _, "args"] | ["notify", "command"] => items(value, ' '),
         _ => SettingValue::Typed(value.to_owned()),
     };
     Variable::Key(path, given)
@@ -58,7 +58,7 @@ fn path_of(key: &str) -> Option<Vec<String>> {
     }
     let (table, rest) = key.split_once('_').filter(|(_, rest)| !rest.is_empty())?;
     match table {
-        "checks" | "permissions" | "entities" => Some(vec![table.to_owned(), rest.to_owned()]),
+        "checks" | "permissions" | "entities" | "notify" => Some(vec![table.to_owned(), rest.to_owned()]),
         "agents" => {
             let (driver, field) = rest.split_once('_')?;
             Some(vec![table.to_owned(), driver.to_owned(), field.to_owned()])

@@ -35,6 +35,8 @@ enum ValueType {
     Count,
     Duration,
     Texts,
+    Program,
+    Flag,
     Words(fn() -> Vec<&'static str>),
     Command,
     Rules,
@@ -49,6 +51,8 @@ impl ValueType {
             ValueType::Count => "whole number".to_owned(),
             ValueType::Duration => "duration, such as `90s`, `15m` or `2h30m`".to_owned(),
             ValueType::Texts => "list of strings".to_owned(),
+            ValueType::Program => "list: a program and its arguments".to_owned(),
+            ValueType::Flag => "`true` or `false`".to_owned(),
             ValueType::Words(words) => format!("list of {}", listed(&words(), "and")),
             ValueType::Command => "command line, run by `sh -c`".to_owned(),
             ValueType::Rules => "list of rules".to_owned(),
@@ -287,6 +291,32 @@ pub(super) const REFERENCE: &[SettingReference] = &[
         flag: None,
         widens: Widens::Yes(PROGRAM),
     },
+    SettingReference {
+        key: "notify.command",
+        value: ValueType::Program,
+        meaning: "A command to run when a run needs a person or has ended. It reads a JSON object from standard input; \
+                  docs/notify.md describes it. No shell reads the command. A path is relative to the file that names it.",
+        example: "[\"/home/me/bin/tell-me\", \"--quiet\"]",
+        flag: None,
+        widens: Widens::Yes(PROGRAM),
+    },
+    SettingReference {
+        key: "notify.bell",
+        value: ValueType::Flag,
+        meaning: "Rings the terminal's bell when a run that it shows needs a person or has ended.",
+        example: "true",
+        flag: None,
+        widens: Widens::No,
+    },
+    SettingReference {
+        key: "notify.osc9",
+        value: ValueType::Flag,
+        meaning: "Shows a notification of the terminal at these moments. Windlass sends the escape sequence OSC 9, which not every \
+                  terminal understands.",
+        example: "true",
+        flag: None,
+        widens: Widens::No,
+    },
 ];
 
 /// The tables of the file, each with the sentence that introduces it.
@@ -300,6 +330,7 @@ const TABLE_INTROS: &[(&str, &str)] = &[
          is an error. Each layer adds to the lists.",
     ),
     ("agents", "How Windlass starts an agent CLI, by driver."),
+    ("notify", "How Windlass tells you that a run needs you or has ended."),
 ];
 
 fn words<T: Copy + PartialEq>(table: &WordTable<T>) -> Vec<&'static str> {

@@ -137,6 +137,21 @@ impl SettingValue {
         }
     }
 
+    pub(super) fn flag(&self) -> Result<bool, SettingError> {
+        match self {
+            SettingValue::Boolean(is_true) => Ok(*is_true),
+            SettingValue::Typed(text) if text == "true" || text == "false" => Ok(text == "true"),
+            SettingValue::Typed(text) => {
+                Err(SettingError::new(format!("must be true or false, found {}", quoted(text)), None))
+            }
+            SettingValue::Text(text) if text == "true" || text == "false" => {
+                let message = "must be true or false, found a string";
+                Err(SettingError::new(message, Some("write it without quotes")))
+            }
+            _ => Err(self.error("true or false")),
+        }
+    }
+
     pub(super) fn duration(&self) -> Result<Duration, SettingError> {
         let (SettingValue::Typed(text) | SettingValue::Text(text)) = self else {
             let hint = matches!(self, SettingValue::Integer(_))

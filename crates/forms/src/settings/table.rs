@@ -28,10 +28,10 @@ pub(super) fn read(text: &str, findings: &mut Diagnostics<'_>) -> Vec<TableEntry
 }
 
 /// Decides whether a path is a table of settings (`[checks]`, `[permissions]`, `[entities]`,
-/// `[agents.<driver>]`) and not a value.
+/// `[notify]`, `[agents.<driver>]`) and not a value.
 fn is_table(path: &[String]) -> bool {
     match path {
-        [first] => matches!(first.as_str(), "checks" | "permissions" | "agents" | "entities"),
+        [first] => matches!(first.as_str(), "checks" | "permissions" | "agents" | "entities" | "notify"),
         [first, _] => first == "agents",
         _ => false,
     }

@@ -382,8 +382,12 @@ fn a_wrong_value_is_an_error_whether_it_is_trusted_or_not() {
 
 #[test]
 fn every_key_says_whether_it_needs_trust() {
-    let tables =
-        [("permissions", key::RULE_LISTS), ("entities", key::ENTITY_KEYS), ("agents", key::AGENT_KEYS)];
+    let tables = [
+        ("notify", key::NOTIFY_KEYS),
+        ("permissions", key::RULE_LISTS),
+        ("entities", key::ENTITY_KEYS),
+        ("agents", key::AGENT_KEYS),
+    ];
     let mut paths: Vec<Vec<&str>> = key::KEYS.iter().map(|key| vec![key.name]).collect();
     for (table, keys) in tables {
         let path = |key: &&'static str| match table {
@@ -469,6 +473,9 @@ fn every_value_is_shown_with_its_source() {
         "permissions.deny = []  # built-in",
         "permissions.ask = []  # built-in",
         "entities.providers = [\"windlass\", \"claude\", \"opencode\", \"copilot\", \"codex\", \"gemini\", \"shared\", \"atomic\"]  # built-in",
+        "notify.command = []  # built-in",
+        "notify.bell = false  # built-in",
+        "notify.osc9 = false  # built-in",
         "agents.sim.args = [\"-x\"]  # user.toml:6",
     ];
     assert_eq!(shown, expected);
@@ -525,6 +532,38 @@ fn where_entities_are_looked_for_is_set_by_layers_and_not_led_astray_by_a_projec
     assert_eq!(resolved.settings.entities.user_path.as_deref(), Some("/x"));
     let resolved = resolve(vec![environment, flags]);
     assert_eq!(resolved.settings.entities.providers, [Provider::Atomic, Provider::Shared]);
+}
+
+#[test]
+fn a_command_to_notify_is_a_list_and_the_terminal_has_switches() {
+    let mine = "[notify]\ncommand = [\"tell\", \"a b\"]\nbell = true\n";
+    let theirs = "[notify]\ncommand = [\"./evil\"]\nosc9 = true\n";
+    let resolved = resolve(vec![user(mine), project(theirs)]);
+    let notify = &resolved.settings.notify;
+    assert_eq!((notify.command.join("|").as_str(), notify.bell, notify.osc9), ("tell|a b", true, true));
+    assert_eq!(
+        requests(vec![project(theirs)]),
+        [r#"2 notify.command = ["./evil"]: it names a program to run"#]
+    );
+    let variables = Layer::Environment(pairs(&[
+        ("WINDLASS_NOTIFY_COMMAND", "tell me"),
+        ("WINDLASS_NOTIFY_BELL", "false"),
+        ("WINDLASS_NOTIFY_OSC9", "yes"),
+    ]));
+    let notify = resolve(vec![user(mine), variables.clone()]).settings.notify;
+    assert_eq!((notify.command.join("|").as_str(), notify.bell), ("tell|me", false));
+    assert_eq!(
+        complaints(vec![variables]),
+        ["WINDLASS_NOTIFY_OSC9 error: `notify.osc9` must be true or false, found `yes`"]
+    );
+    assert_eq!(
+        complaints(vec![user("[notify]\ncommand = \"tell me\"\nbell = \"true\"\nosc = true\n")]),
+        [
+            "user.toml:2:11 error: `notify.command` must be a list, found a string (put it in square brackets)",
+            "user.toml:3:8 error: `notify.bell` must be true or false, found a string (write it without quotes)",
+            "user.toml:4:1 warning: unknown key `notify.osc` is ignored (did you mean `osc9`?)",
+        ]
+    );
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use windlass_core::entity::Provider;
 use windlass_core::hook::permission::{Isolation, PermissionRules};
 use windlass_core::looping::LoopMode;
-use windlass_core::spec::{Check, OnPermission, OnQuestion};
+use windlass_core::spec::{Check, NotifySettings, OnPermission, OnQuestion};
 
 use super::layer::SettingSource;
 
@@ -51,6 +51,8 @@ pub struct Settings {
     /// The commands that start agent CLIs, by driver.
     pub agents: BTreeMap<String, AgentSettings>,
     pub entities: EntitySettings,
+    /// The ways to tell a person about a run. The program is as written.
+    pub notify: NotifySettings,
 }
 
 /// The folders that Windlass searches for commands, skills and agents.
@@ -117,6 +119,7 @@ impl Settings {
             permissions: PermissionRules::default(),
             agents: BTreeMap::new(),
             entities: EntitySettings::default(),
+            notify: NotifySettings::default(),
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::cell::RefCell;
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
@@ -75,6 +75,15 @@ const GRACE: Duration = Duration::from_millis(500);
 
 /// Runs a short program to its end or its deadline.
 pub fn run_short(short: &ShortProgram<'_>) -> Result<ProgramOutput, SpawnError> {
+    run(short, None)
+}
+
+/// Runs a short program with this text on its standard input. The program need not read it.
+pub fn run_short_with(short: &ShortProgram<'_>, input: Vec<u8>) -> Result<ProgramOutput, SpawnError> {
+    run(short, Some(input))
+}
+
+fn run(short: &ShortProgram<'_>, input: Option<Vec<u8>>) -> Result<ProgramOutput, SpawnError> {
     let failed = |source| SpawnError::Start { program: short.program.to_owned(), source };
     if ENDING.load(Ordering::SeqCst) || is_scope_ended() {
         return Err(failed(io::ErrorKind::Interrupted.into()));
@@ -86,9 +95,15 @@ pub fn run_short(short: &ShortProgram<'_>) -> Result<ProgramOutput, SpawnError> 
     // session.
     command.env(env::HOST, env::OWN_PROGRAM);
     os::mark(&mut command);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let stdin = if input.is_some() { Stdio::piped() } else { Stdio::null() };
+    command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = born(|| command.spawn()).map_err(failed)?;
     let running = RunningProgram::note(&child);
+    if let (Some(input), Some(mut pipe)) = (input, child.stdin.take()) {
+        // In a thread of its own, which nobody waits for: a program that does not read must not outlive its
+        // deadline. The write ends when no process has the pipe any more.
+        std::thread::spawn(move || pipe.write_all(&input));
+    }
     let watched = watch_short(&mut child, short);
     drop(running);
     // Whatever happened above, no process of the group may stay behind, and the child must be reaped.
@@ -336,6 +351,17 @@ mod tests {
         let began = Instant::now();
         let output = run("sleep 300 & echo hi", LONG, 10);
         assert_eq!(output.stdout, b"hi\n");
+        assert!(began.elapsed() < Duration::from_secs(10));
+    }
+
+    #[test]
+    fn a_program_gets_its_input_and_need_not_read_it() {
+        let with = |script: &str, input: Vec<u8>| {
+            run_short_with(&sh(&[OsStr::new("-c"), OsStr::new(script)], LONG, 100), input).unwrap()
+        };
+        assert_eq!(with("cat", b"hello".to_vec()).stdout, b"hello");
+        let began = Instant::now();
+        assert!(with("exit 0", vec![b'x'; 10 << 20]).succeeded());
         assert!(began.elapsed() < Duration::from_secs(10));
     }
 

@@ -160,6 +160,7 @@ pub(crate) fn spec_of(workflow: &Workflow) -> Spec {
         budget: workflow.budget,
         others: BTreeMap::new(),
         parent: None,
+        notify: Default::default(),
     }
 }
 

@@ -13,14 +13,17 @@ use windlass_core::looping::{
 };
 use windlass_core::registry::Registry;
 use windlass_core::spec::{
-    AgentCommand, Check, OnPermission, OnQuestion, Plugin, Policy, SessionSettings, Spec, TimeLimits,
+    AgentCommand, Check, NotifySettings, OnPermission, OnQuestion, Plugin, Policy, SessionSettings, Spec,
+    TimeLimits,
 };
 use windlass_forms::settings::{Resolved, Settings};
+use windlass_peers::agent::doctor::find_program;
 
 use super::choose::PlannedWorkflow;
 use super::nodes::{self, PlannedNode};
 use super::{PlanFlags, RunRequest, entity, inputs, text_path};
 use crate::catalog::{Catalog, is_public_name};
+use crate::config::base_of;
 use crate::doctor::find_agent;
 use crate::home::Home;
 use crate::user_error::{UserError, UserErrorKind};
@@ -69,6 +72,7 @@ impl PlanInputs<'_> {
             budget: part.workflow.budget,
             others: BTreeMap::new(),
             parent: None,
+            notify: self.notify(warnings)?,
         })
     }
 
@@ -314,6 +318,28 @@ impl PlanInputs<'_> {
             ));
         }
         Ok(())
+    }
+
+    /// Finds the program that notifies a person. Without it the run works too, so a missing one is a warning.
+    fn notify(&self, warnings: &mut Vec<String>) -> Result<NotifySettings, UserError> {
+        let mut notify = self.settings().notify.clone();
+        let Some(written) = notify.command.first() else { return Ok(notify) };
+        let base = self.resolved.sources.get("notify.command").map(|source| base_of(source, self.cwd));
+        let base = base.unwrap_or_else(|| self.cwd.to_owned());
+        match find_program(written, self.home.var("PATH").unwrap_or_default(), &base) {
+            Some(program) => {
+                let program = text_path(&program)?;
+                notify.command.splice(..1, [program]);
+            }
+            None => {
+                warnings.push(format!(
+                    "the program `{written}` of `notify.command` is not installed or cannot be executed, so \
+                     nobody is notified"
+                ));
+                notify.command.clear();
+            }
+        }
+        Ok(notify)
     }
 
     fn plugins(&self) -> Result<Vec<Plugin>, UserError> {

@@ -6,6 +6,7 @@ use windlass_core::id::RunId;
 use windlass_runtime::handle::Handle;
 use windlass_runtime::view::{NewestRun, RunStatus, RunView};
 
+use super::alert::Alert;
 use super::complete::{self, OfferedRuns};
 use super::drive::{DisplayReader, KEYS, REDRAW, RunSignals, SignalRequest, Viewer, remark};
 use super::feed::words;
@@ -117,7 +118,11 @@ async fn follow(
     let mut redraw = tokio::time::interval(REDRAW);
     let mut reader = DisplayReader::of(&out);
     let (mut asked, mut looked) = (0_u32, Instant::now());
-    let mut viewer = Viewer { face: &mut face, out: &mut out, inline };
+    let mut alert = Alert::of(family.root(), &face, invocation);
+    if let Some(alert) = &mut alert {
+        alert.skip(&family);
+    }
+    let mut viewer = Viewer { face: &mut face, out: &mut out, inline, alert };
     viewer.ask();
     let end = loop {
         tokio::select! {

@@ -10,7 +10,7 @@ use windlass_runtime::{adopt_orphans, end_all_adopted};
 
 use super::help::show;
 use super::invocation::Invocation;
-use super::report::Report;
+use super::report::{Report, warn};
 use super::sanitize::plain;
 use super::{
     answer, approve, attach, cancel, complete, completions, config, demo, doctor, entities, fast_help, fork,
@@ -215,6 +215,9 @@ fn perform(verb: CliCommand) -> Result<Exit, Report> {
     }
     adopt_orphans();
     let done = run_command(verb);
+    if let Some(text) = windlass_runtime::notify::warning() {
+        warn(&text);
+    }
     // A git hook that one of our git commands ran may have left processes behind.
     end_all_adopted();
     done

@@ -14,9 +14,11 @@ use windlass_runtime::feed::FeedItem;
 use windlass_runtime::handle::OwnedRun;
 use windlass_runtime::view::{RunChange, RunUpdate, Subscription};
 
+use super::alert::Alert;
 use super::feed::{Face, words};
 use super::output::{OutputRoom, OutputWriter};
 use super::report::Report;
+use super::sanitize::plain_line;
 use super::terminal_prompt::{FeedKey, TerminalPrompt};
 use crate::exit::Exit;
 
@@ -54,6 +56,7 @@ pub(crate) struct Viewer<'a> {
     pub(crate) out: &'a mut OutputWriter,
     /// The person at the terminal, if there is one.
     pub(crate) inline: Option<TerminalPrompt>,
+    pub(crate) alert: Option<Alert>,
 }
 
 /// Follows a run until it ends, and shows its feed if there is one.
@@ -103,6 +106,10 @@ pub(crate) async fn drive(
             },
             _ = redraw.tick(), if reader.room.is_there() => {
                 is_lost = false;
+                // Without a display, the command says it at its end.
+                if !matches!(viewer.face, Face::Quiet) && let Some(text) = windlass_runtime::notify::warning() {
+                    viewer.face.remark(viewer.out, &format!("warning: {}", plain_line(&text)));
+                }
                 viewer.tick();
             }
         }
@@ -157,6 +164,9 @@ impl Viewer<'_> {
                     inline.see(self.face, self.out, &run, seq, &record);
                 }
                 self.face.record(self.out, &path, &record);
+                if let Some(alert) = &mut self.alert {
+                    alert.see(self.out, &run, &record);
+                }
             }
             RunChange::Agent { effect, event, .. } => {
                 self.face.agent(self.out, &path, &effect, &event, words::now());

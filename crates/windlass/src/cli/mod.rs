@@ -3,6 +3,7 @@
 //! Each verb has one file. The doc comments of its `Args` are the help text. The flags of `run` and `loop`
 //! become a `runtime::plan::RunRequest`.
 
+mod alert;
 mod answer;
 mod approve;
 mod asks;

@@ -148,6 +148,11 @@ pub(crate) fn ask(text: &str) {
     say(&plain(text));
 }
 
+/// Sends an escape sequence of our own to the terminal on standard error.
+pub(crate) fn send_to_terminal(sequence: &str) {
+    say(sequence);
+}
+
 /// Writes to standard error. If that is closed too, there is nobody to tell.
 fn say(text: &str) {
     let _ = std::io::stderr().lock().write_all(text.as_bytes());

@@ -11,6 +11,7 @@ use windlass_core::time::Moment;
 use windlass_runtime::handle::{Handle, OwnedRun};
 use windlass_runtime::view::{AgentWords, Family, FeedScope, FeedStart, Subscription};
 
+use super::alert::Alert;
 use super::drive::{FollowEnd, KEYS, RunKeeping, Viewer, drive};
 use super::feed::{Changes, Face, RunEnding, Style, TurnCount, envelope, summary, words};
 use super::invocation::Invocation;
@@ -105,6 +106,11 @@ impl WatchFlags {
         let feed = self.feed(face, handle, &family)?;
         let inline = self.inline(face, invocation, handle, family.clone());
         face.record(&mut out, &[], &running.first);
+        let mut alert = Alert::of(begun, face, invocation);
+        if let Some(alert) = &mut alert {
+            alert.see(&mut out, &run, &running.first);
+            alert.skip(&family);
+        }
         if let Face::Json(_) = face {
             // A person has already seen them.
             face.write(&mut out, &warning_lines(warnings, begun.started, &run));
@@ -117,7 +123,8 @@ impl WatchFlags {
         if inline.is_some() && self.stays {
             face.show_keys(KEYS);
         }
-        let state = match drive(running, feed, Viewer { face, out: &mut out, inline }, keeping).await? {
+        let viewer = Viewer { face, out: &mut out, inline, alert };
+        let state = match drive(running, feed, viewer, keeping).await? {
             FollowEnd::Over(state) => state,
             FollowEnd::Background => {
                 // The background process starts these commands again.

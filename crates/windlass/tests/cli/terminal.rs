@@ -443,3 +443,40 @@ fn a_repository_that_asks_for_rights_runs_without_them_until_a_person_trusts_it(
     assert_eq!(terminal.code(), "0");
     assert_eq!(isolation(&stage.newest("completed")), "permissive");
 }
+
+#[test]
+fn the_terminal_rings_and_notifies_if_the_settings_say_so_and_no_text_of_an_agent_rings_it() {
+    require_program!("script");
+    let ask =
+        json!({ "ask": { "question": "Which \u{7}\u{1b}]9;evil\u{7}port?", "options": ["80", "8080"] } });
+    let stage = Stage::playing(json!([ask, done()]));
+    let log = stage.place.root().join("screen");
+    let watch = |settings: &str| {
+        stage.place.write("config/windlass/config.toml", settings);
+        let line = format!("{} loop x --driver sim", windlass_bin().display());
+        let mut command = stage.place.command("script");
+        command
+            .args(["-qefc", &line])
+            .arg(&log)
+            .env("WINDLASS_SIM_SCRIPT", stage.place.root().join("script.json"));
+        let mut child =
+            command.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::null()).spawn().unwrap();
+        let run = stage.newest("waiting");
+        assert_exit(&stage.run(&["answer", &run, "80"]), 0);
+        child.wait().unwrap();
+        (run, std::fs::read_to_string(&log).unwrap())
+    };
+    let (_, screen) = watch("");
+    assert!(!screen.contains('\u{7}') && !screen.contains("\u{1b}]9;"), "{screen:?}");
+    let (run, screen) = watch("[notify]\nbell = true\nosc9 = true\n");
+    let sent: Vec<&str> =
+        screen.split("\u{1b}]9;").skip(1).map(|rest| rest.split('\u{7}').next().unwrap()).collect();
+    assert_eq!(
+        sent,
+        [
+            format!("windlass: run {run} needs you: Which ^G^[]9;evil^Gport?"),
+            format!("windlass: run {run} completed")
+        ]
+    );
+    assert_eq!(screen.matches('\u{7}').count(), 4, "{screen:?}");
+}

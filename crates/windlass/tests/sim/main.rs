@@ -33,6 +33,7 @@ mod marker;
 mod modes;
 mod moments;
 mod night;
+mod notify;
 mod order;
 mod owner;
 mod people;

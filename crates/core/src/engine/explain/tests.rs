@@ -60,6 +60,7 @@ impl Story {
             budget: Default::default(),
             others: BTreeMap::new(),
             parent: None,
+            notify: Default::default(),
         };
         let begun = Event::RunStarted { spec: Box::new(spec.clone()) };
         let (state, step) = start(RunId::new("r"), spec, Moment(0));

@@ -104,6 +104,7 @@ pub(super) fn spec_of(body: Vec<Drawn>) -> Spec {
         budget: Budget::default(),
         others: BTreeMap::new(),
         parent: None,
+        notify: Default::default(),
     }
 }
 

@@ -181,6 +181,7 @@ fn spec(workflow: &str, body: Vec<Node>) -> Spec {
         budget: Default::default(),
         others: BTreeMap::new(),
         parent: None,
+        notify: Default::default(),
     }
 }
 
