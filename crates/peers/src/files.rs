@@ -81,10 +81,20 @@ pub enum FileError {
     },
 }
 
+/// Decides whether an error says that a place may not be written.
+pub fn is_refused(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
+}
+
 impl FileError {
     /// Decides whether the file does not exist.
     pub fn is_missing(&self) -> bool {
         matches!(self, FileError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+
+    /// Decides whether the place may not be written.
+    pub fn is_refused(&self) -> bool {
+        matches!(self, FileError::Io { source, .. } if is_refused(source))
     }
 
     /// Describes the error without the path, for a message that already names the file.

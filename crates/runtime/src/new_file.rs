@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use windlass_peers::files::{FileMode, checkout};
+use windlass_peers::files::{FileMode, checkout, is_refused};
 
 use crate::home::Home;
 use crate::user_error::{UserError, UserErrorKind};
@@ -53,7 +53,14 @@ pub(crate) fn put(
     let wrong =
         |why: String| UserError::new(UserErrorKind::Configuration, format!("{}: {why}", path.display()));
     let folder = path.parent().unwrap_or(project);
-    std::fs::create_dir_all(folder).map_err(|error| wrong(error.to_string()))?;
+    let refused = |problem: UserError| match scope {
+        NewFileScope::Project => problem.hint("make the folder writable, or use --user"),
+        NewFileScope::User => problem.hint("make the folder writable"),
+    };
+    std::fs::create_dir_all(folder).map_err(|error| match is_refused(&error) {
+        true => refused(wrong(error.to_string())),
+        false => wrong(error.to_string()),
+    })?;
     if scope == NewFileScope::Project && leads_out(folder, project) {
         return Err(wrong("its folder leads out of the project".to_owned())
             .hint("use --user, or a folder in the project"));
@@ -64,6 +71,7 @@ pub(crate) fn put(
             let text = format!("{} already exists", path.display());
             Err(UserError::new(UserErrorKind::Configuration, text).hint("edit that file, or move it away"))
         }
+        Err(error) if error.is_refused() => Err(refused(wrong(error.why()))),
         Err(error) => Err(wrong(error.why())),
     }
 }

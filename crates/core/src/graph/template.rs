@@ -61,7 +61,7 @@ pub enum TemplateError {
     #[error("{what} (line {}, column {})", at.line, at.column)]
     Failed { what: String, at: TemplatePosition },
     /// The output is too long.
-    #[error("the text is longer than {limit} bytes")]
+    #[error("with its values filled in, the text is longer than {limit} bytes")]
     TooMuchText { limit: usize },
     #[error("it takes too many steps")]
     TooMuchWork,

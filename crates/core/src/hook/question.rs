@@ -9,10 +9,10 @@ use super::tool::ToolCall;
 pub struct Question {
     /// The question itself. An answer refers to its question by this text.
     pub text: String,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub options: Vec<QuestionOption>,
     /// True if a person may choose several options.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default)]
     pub several: bool,
     /// True if a person may answer in their own words.
     pub free_text: bool,

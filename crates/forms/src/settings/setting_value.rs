@@ -36,7 +36,7 @@ pub(super) struct SettingError {
 /// The largest count that a setting accepts.
 const MOST: u32 = 1_000_000;
 /// The longest duration that a setting accepts: a year.
-const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
+const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
 
 impl SettingError {
     pub(super) fn new(message: impl Into<String>, hint: Option<&str>) -> SettingError {
@@ -215,8 +215,29 @@ pub enum DurationError {
     TooLong(String),
 }
 
-/// Reads a duration: `45s`, `90m`, `2h30m`, `1h 5m 30s`, `500ms`.
+/// Reads a duration: `45s`, `90m`, `2h30m`, `1h 5m 30s`, `500ms`, `1d`, `1d12h`.
 pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
+    let text = text.trim();
+    let (days, rest) = match text.split_once('d') {
+        Some((days, rest)) if days.bytes().all(|b| b.is_ascii_digit()) => (days.parse::<u64>().ok(), rest),
+        _ => (None, text),
+    };
+    let rest = if rest.is_empty() && days.is_some() { "0s" } else { rest };
+    // Any number of days beyond a year is refused as too long; the limit avoids an overflow.
+    let days = Duration::from_secs(days.unwrap_or_default().min(1_000) * 24 * 60 * 60);
+    let duration = match parse_time(rest) {
+        Ok(time) => time + days,
+        Err(DurationError::Unreadable(_)) => return Err(DurationError::Unreadable(text.to_owned())),
+        Err(error) => return Err(error),
+    };
+    if duration > LONGEST {
+        return Err(DurationError::TooLong(text.to_owned()));
+    }
+    Ok(duration)
+}
+
+/// Reads a duration without days.
+fn parse_time(text: &str) -> Result<Duration, DurationError> {
     let text = text.trim();
     // jiff also reads `ago` and ISO 8601, which are not part of the syntax of settings.
     let is_plain = text.starts_with(|c: char| c.is_ascii_digit() || c == '-') && !text.contains("ago");
@@ -259,6 +280,9 @@ mod tests {
             ("500ms", 500),
             ("1.5h", 5_400_000),
             (" 0s ", 0),
+            ("1d", 86_400_000),
+            ("1d12h", 129_600_000),
+            ("2d 30m", 174_600_000),
         ];
         for (text, ms) in cases {
             assert_eq!(parse_duration(text), Ok(Duration::from_millis(ms)), "{text}");
@@ -267,7 +291,8 @@ mod tests {
 
     #[test]
     fn what_is_no_duration_is_refused() {
-        for text in ["", "90", "m", "2x", "1h ago", "PT2H", "soon", "1h30", "∞", "1h\0"] {
+        for text in ["", "90", "m", "2x", "1h ago", "PT2H", "soon", "1h30", "∞", "1h\0", "d", "1d x", "-1d"]
+        {
             assert_eq!(parse_duration(text), Err(DurationError::Unreadable(text.into())), "{text}");
         }
         assert_eq!(parse_duration("-5s"), Err(DurationError::Negative("-5s".into())));

@@ -226,7 +226,10 @@ fn leaf() -> impl Strategy<Value = NodeKind> {
         1 => (template(), any::<bool>()).prop_map(|(command, idempotent)| NodeKind::Shell(ShellNode { command, idempotent })),
         1 => names().prop_map(|names| NodeKind::Check(CheckNode { names })),
         1 => (line(), prop::collection::btree_map("[a-w]{1,5}", template(), 0..3)).prop_map(|(name, inputs)| NodeKind::Workflow(WorkflowNode { name, inputs })),
-        1 => (template(), names(), any::<bool>()).prop_map(|(question, choices, has_default)| {
+        1 => (template(), names(), any::<bool>()).prop_map(|(question, mut choices, has_default)| {
+            // A choice that is listed twice is a mistake.
+            let mut seen = std::collections::BTreeSet::new();
+            choices.retain(|choice: &String| seen.insert(choice.trim().to_ascii_lowercase()));
             let default = choices.first().cloned().filter(|_| has_default);
             NodeKind::Ask(AskNode { question, choices, default })
         }),

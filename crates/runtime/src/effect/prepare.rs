@@ -31,7 +31,7 @@ pub(super) fn prepare(
     let whom = context.cookie(&effect.node.to_string());
     let mut odd = Vec::new();
     let made = run_short_for(&whom, || texts(context, site, args))
-        .and_then(|texts| arm(context, site, &mut odd).map(|()| texts).map_err(|error| chain(&error)));
+        .and_then(|texts| arm(context, site, &mut odd).map(|()| texts).map_err(|error| told(&error)));
     let head = git::head(Path::new(&site.workspace)).ok();
     let base = head.map(|head| head.unwrap_or_else(|| git::EMPTY_TREE.to_owned()));
     let fingerprint = inspect::fingerprint(site);
@@ -40,6 +40,14 @@ pub(super) fn prepare(
         Err(why) => PrepareEnd::Failed { why },
     };
     Event::Prepared { effect, end, base, odd }
+}
+
+/// Describes an error, and what to do if the folder may not be written.
+fn told(error: &FileError) -> String {
+    match error.is_refused() {
+        true => format!("{}; make the folder writable, or run in another one", chain(error)),
+        false => chain(error),
+    }
 }
 
 /// Writes the texts of a node's entity for these arguments.

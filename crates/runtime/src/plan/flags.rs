@@ -129,6 +129,10 @@ pub fn checks(texts: &[String]) -> Result<Vec<Check>, UserError> {
 /// cargo test` is not taken for a name.
 fn named_check(text: &str) -> Result<Check, UserError> {
     let (name, command) = match text.split_once('=') {
+        Some((name, _)) if name.trim().is_empty() => {
+            return Err(usage(format!("--check `{text}` has no name before the `=`"))
+                .hint("write --check NAME=COMMAND, or --check COMMAND"));
+        }
         Some((name, command)) if is_name(name) => (name, command),
         _ => (text, text),
     };

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use windlass_core::entity::{Entity, EntityKind};
+use windlass_core::graph::check::nearest;
 use windlass_core::graph::workflow::{PromptSource, Session, TurnLoop};
 use windlass_core::hook::permission::Isolation;
 use windlass_core::looping::{
@@ -232,6 +233,10 @@ impl PlanInputs<'_> {
             }
             Err(problem) => return Err(problem),
         };
+        let is_own = self.home.agents.named(&name).is_some_and(|dialect| dialect.program().is_none());
+        if is_own {
+            check_sim_format(self.home.var("WINDLASS_SIM_FORMAT"))?;
+        }
         let mut args = configured.map(|agent| agent.args.clone()).unwrap_or_default();
         args.extend(self.request.agent_args.clone());
         let model = self.model(node, entity, &name);
@@ -402,4 +407,18 @@ impl PlanInputs<'_> {
 /// Returns the name in `name@owner/repo`.
 fn plugin_name(needed: &str) -> &str {
     needed.split_once('@').map_or(needed, |(name, _)| name)
+}
+
+/// Refuses a format that `sim` does not write.
+fn check_sim_format(format: Option<&str>) -> Result<(), UserError> {
+    let known = ["claude", "plain"];
+    let Some(format) = format.filter(|format| !format.is_empty() && !known.contains(format)) else {
+        return Ok(());
+    };
+    let near = nearest(format, known).map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
+    Err(UserError::new(
+        UserErrorKind::Usage,
+        format!("WINDLASS_SIM_FORMAT is `{format}`, which `sim` does not know"),
+    )
+    .hint(format!("{near}it is one of {}", known.join(", "))))
 }

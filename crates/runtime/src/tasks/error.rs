@@ -6,7 +6,7 @@ use windlass_core::id::RunId;
 use windlass_core::tasks::{TaskId, TaskStatus};
 use windlass_forms::diagnostic::Diagnostic;
 use windlass_forms::tasks::EditError;
-use windlass_peers::files::FileError;
+use windlass_peers::files::{FileError, is_refused};
 
 use crate::error::chain;
 use crate::user_error::{UserError, UserErrorKind};
@@ -98,6 +98,8 @@ pub enum TasksError {
     },
 }
 
+const READ_ONLY: &str = "make the file and its folder writable, or use another folder";
+
 /// The maximum number of ids in a hint.
 const LISTED: usize = 12;
 
@@ -110,13 +112,13 @@ impl TasksError {
             }
             TasksError::Missing { file } => format!("`windlass tasks init --file {file}` creates one"),
             TasksError::NoFolder { folder, .. } => format!("make it: `mkdir -p {folder}`"),
-            TasksError::Exists { .. } => {
-                "it was left as it is; choose another with --file or --out".to_owned()
-            }
+            TasksError::Exists { .. } => "Windlass left it as it is; choose another file".to_owned(),
             TasksError::Outside { .. } => {
                 "move the file into the project, or run Windlass in the file's own project".to_owned()
             }
             TasksError::Dangling { .. } => "remove the link, or make the file it names".to_owned(),
+            TasksError::Io { source, .. } if is_refused(source) => READ_ONLY.to_owned(),
+            TasksError::File { source, .. } if source.is_refused() => READ_ONLY.to_owned(),
             TasksError::Broken { .. } | TasksError::Io { .. } | TasksError::NotText { .. } => return None,
             TasksError::File { .. } | TasksError::Edit { .. } => return None,
             TasksError::NotKept { file } => format!("leave only the JSON in it, or remove {file}.before*"),

@@ -17,6 +17,7 @@ use super::invocation::{Invocation, print};
 use super::report::{Report, note};
 use super::run_flags::words_of;
 use super::sanitize::{plain, plain_line};
+use super::terminal::error_columns;
 use crate::exit::Exit;
 
 const EXAMPLES: &str = "\
@@ -174,10 +175,26 @@ impl List {
     }
 }
 
-/// Prints one line per provider with what it has.
-pub(crate) fn announce(loaded: &LoadedEntities) {
-    loaded.start_up_lines().iter().for_each(|line| note(line));
+/// Prints what each provider has.
+fn announce(loaded: &LoadedEntities) {
+    announce_lines(&loaded.start_up_lines());
 }
+
+/// Prints the lines about the providers. A terminal gets only one line, without the details.
+pub(super) fn announce_lines(lines: &[String]) {
+    let Some(columns) = error_columns().filter(|_| lines.len() > 1) else {
+        return lines.iter().for_each(|line| note(line));
+    };
+    let brief = |line: &String| {
+        let line = line.trim_start_matches(TITLE).trim_start();
+        line.split(" (").next().unwrap_or(line).to_owned()
+    };
+    let all: Vec<String> = lines.iter().map(brief).collect();
+    note(&fit::shorten_words(&format!("{TITLE} {}", all.join(", ")), columns));
+}
+
+/// The start of a line about a provider.
+const TITLE: &str = "[entities]";
 
 /// Prints how many files have errors, without the details.
 fn complain_briefly(diagnostics: &[Diagnostic]) {

@@ -26,7 +26,10 @@ pub(super) fn report(error: &clap::Error, words: &[OsString]) -> Report {
             let (value, flag) =
                 (text(error, ContextKind::InvalidValue), flag(error, ContextKind::InvalidArg));
             let why = error.source().map(|why| format!(": {}", plain_line(&why.to_string())));
-            let text = format!("`{value}` is no value for {flag}{}", why.unwrap_or_default());
+            let text = match value.as_str() {
+                "" => format!("the value of {flag} is empty"),
+                _ => format!("`{value}` is no value for {flag}{}", why.unwrap_or_default()),
+            };
             Report::usage(text).hint(line.help())
         }
         ErrorKind::ArgumentConflict => {

@@ -19,6 +19,7 @@ use windlass_runtime::plan::{Plan, PlanFlags, RunRequest, WantedWorkflow, give_u
 use super::budget;
 use super::command::{Audience, TRUST};
 use super::drive::RunSignals;
+use super::entities::announce_lines;
 use super::feed::{envelope, words};
 use super::invocation::{Invocation, block_on, print, wait_for, waiting_runtime};
 use super::report::{Report, note, warn};
@@ -35,8 +36,8 @@ pub(super) const OUTPUT: &str = "Output";
 const AGENT: &str = "Agent CLI";
 pub(super) const REQUESTS: &str = "Questions and permissions";
 
-/// The largest input that is read from standard input.
-const INPUT_MAX: u64 = 16 * 1024 * 1024;
+/// The largest input, in bytes. A prompt, which adds the text of the workflow, may be a little larger.
+const INPUT_MAX: u64 = 1_000_000;
 /// The time after which Windlass tells a person why planning takes long.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The time in which a background process must become the owner of its run.
@@ -54,7 +55,7 @@ pub(crate) struct RunFlags {
     plugins: Vec<PathBuf>,
 
     /// Use this agent CLI: `claude`, or `sim`, which plays a script [default: claude]
-    #[arg(long, value_name = "NAME", help_heading = AGENT)]
+    #[arg(long, value_name = "NAME", value_parser = filled, help_heading = AGENT)]
     driver: Option<String>,
 
     /// Run this program as the agent CLI [default: the one on the PATH]
@@ -62,7 +63,7 @@ pub(crate) struct RunFlags {
     agent_bin: Option<PathBuf>,
 
     /// Use this model, as the agent CLI names it [default: the CLI chooses]
-    #[arg(long, value_name = "NAME", help_heading = AGENT)]
+    #[arg(long, value_name = "NAME", value_parser = filled, help_heading = AGENT)]
     model: Option<String>,
 
     /// Limit what the agent may use: strict (files and shell), minimal (also the web, subagents, skills, MCP
@@ -84,7 +85,7 @@ pub(crate) struct RunFlags {
     #[arg(long = "check", value_name = "CMD", help_heading = LIMITS)]
     checks: Vec<String>,
 
-    /// End the run after this time: 90s, 30m, 2h; a bare number means seconds [default: no limit]
+    /// End the run after this time: 90s, 30m, 2h, 1d; a bare number means seconds [default: no limit]
     #[arg(long, value_name = "TIME", value_parser = milliseconds, help_heading = LIMITS)]
     timeout: Option<u64>,
 
@@ -160,24 +161,39 @@ fn pair(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// Parses `90`, `90s`, `1500ms`, `30m`, `2h`, `1d`.
+/// Parses `90`, `90s`, `1500ms`, `30m`, `2h`, `2h30m`, `1d`.
 pub(super) fn milliseconds(text: &str) -> Result<u64, String> {
-    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    let unit = match unit {
-        "ms" => 1,
-        "" | "s" => 1_000,
-        "m" | "min" => 60_000,
-        "h" => 3_600_000,
-        "d" => 86_400_000,
-        _ => return Err("write it like 90s, 30m or 2h".to_owned()),
-    };
-    let number: u64 = number.parse().map_err(|_| "write it like 90s, 30m or 2h".to_owned())?;
-    match number.checked_mul(unit) {
-        Some(0) => Err("it must be more than 0".to_owned()),
-        Some(ms) => Ok(ms),
-        None => Err("it is too long".to_owned()),
+    let unreadable = || "write it like 90s, 30m, 2h or 1d".to_owned();
+    let (mut rest, mut all) = (text, 0_u64);
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        let (number, after) = rest.split_at(digits);
+        let letters = after.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(after.len());
+        let (unit, after) = after.split_at(letters);
+        let unit = match unit {
+            "ms" => 1,
+            // A bare number means seconds.
+            "" if number.len() == text.len() => 1_000,
+            "s" => 1_000,
+            "m" | "min" => 60_000,
+            "h" => 3_600_000,
+            "d" => 86_400_000,
+            _ => return Err(unreadable()),
+        };
+        let number: u64 = number.parse().map_err(|_| unreadable())?;
+        let sum = number.checked_mul(unit).and_then(|ms| all.checked_add(ms));
+        all = sum.ok_or_else(|| "it is too long".to_owned())?;
+        rest = after;
     }
+    if text.is_empty() {
+        return Err(unreadable());
+    }
+    if all == 0 { Err("it must be more than 0".to_owned()) } else { Ok(all) }
+}
+
+/// Parses a name that is not empty.
+fn filled(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() { Err("it is empty".to_owned()) } else { Ok(text.to_owned()) }
 }
 
 impl RunFlags {
@@ -249,7 +265,7 @@ impl RunFlags {
             trust_now(invocation)?;
         }
         let mut plan = prepare(invocation, request)?;
-        plan.notes.iter().for_each(|line| note(line));
+        announce_lines(&plan.notes);
         for warning in &plan.warning_texts() {
             warn(warning);
         }
@@ -367,7 +383,7 @@ fn read_input(typed: &str) -> Result<String, Report> {
     let read = std::io::stdin().lock().take(INPUT_MAX + 1).read_to_end(&mut bytes);
     read.map_err(|error| Report::usage("cannot read standard input").caused_by(&error))?;
     if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > INPUT_MAX {
-        return Err(Report::usage("standard input is larger than 16 MB")
+        return Err(Report::usage("the input is larger than 1 MB")
             .hint("put the text in a file and name the file in the prompt"));
     }
     String::from_utf8(bytes)
@@ -382,13 +398,14 @@ mod tests {
     fn time_has_a_unit() {
         let read = |text| milliseconds(text).ok();
         assert_eq!(
-            [read("90"), read("90s"), read("30m"), read("2h"), read("1500ms")],
-            [Some(90_000), Some(90_000), Some(1_800_000), Some(7_200_000), Some(1500)]
+            [read("90"), read("90s"), read("30m"), read("2h"), read("1500ms"), read("2h30m"), read("1d")],
+            [90_000, 90_000, 1_800_000, 7_200_000, 1500, 9_000_000, 86_400_000].map(Some)
         );
-        assert_eq!(
-            [read("0"), read("h"), read("3 weeks"), read("-1"), read("99999999999999999999h")],
-            [None; 5]
-        );
+        for wrong in
+            ["", "0", "0s", "h", "3 weeks", "-1", "2h30", "99999999999999999999h", "9999999999999999d"]
+        {
+            assert_eq!(read(wrong), None, "{wrong}");
+        }
     }
 
     #[test]

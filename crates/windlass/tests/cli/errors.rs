@@ -53,7 +53,7 @@ fn a_wrong_command_line_is_usage() {
     );
     assert_fails(&stage, &["run", "--odd-flag", "x"], 2, &["there is no flag `--odd-flag`"]);
     assert_fails(&stage, &["loop", "x", "--isolation", "loose"], 2, &["strict, minimal, permissive"]);
-    assert_fails(&stage, &["loop", "x", "--timeout", "soon"], 2, &["90s, 30m or 2h"]);
+    assert_fails(&stage, &["loop", "x", "--timeout", "soon"], 2, &["write it like 90s, 30m, 2h or 1d"]);
     let number = "is no value for --max-iterations: it must be a whole number, and 0 means no limit";
     for value in ["many", "-1", "1.5", "99999999999"] {
         let said = format!("error: `{value}` {number}\n");
@@ -251,6 +251,97 @@ fn a_check_that_could_not_mean_anything_is_refused() {
     let variable = stage.run(&[&looped(&["--check", "LEVEL=1 true"])[..], &["--json"]].concat());
     assert_exit(&variable, 0);
     assert!(text(&variable.stdout).contains("LEVEL=1 true"), "{}", story(&variable));
+}
+
+#[test]
+fn empty_names_and_checks_without_a_name_are_refused() {
+    let stage = Stage::playing(serde_json::json!([crate::stage::done()]));
+    let looped = |flags: &[&'static str]| [&["loop", "x", "--driver", "sim", "--dry-run"], flags].concat();
+    assert_fails(&stage, &looped(&["--model", ""]), 2, &["error: the value of --model is empty\n  hint: "]);
+    assert_fails(&stage, &looped(&["--model", " "]), 2, &["the value of --model is empty"]);
+    let nameless = "error: --check `=x` has no name before the `=`\n  hint: write --check NAME=COMMAND";
+    assert_fails(&stage, &looped(&["--check", "=x"]), 2, &[nameless]);
+    assert_exit(&stage.run(&looped(&["--timeout", "1d"])), 0);
+    assert_exit(&stage.run(&looped(&["--timeout", "1h30m"])), 0);
+}
+
+#[test]
+fn times_in_settings_may_have_days() {
+    let stage = Stage::playing(serde_json::json!([crate::stage::done()]));
+    stage.place.write("config/windlass/config.toml", "timeout = \"1d\"\n");
+    let shown = text(&stage.run(&["config", "show"]).stdout);
+    assert!(shown.contains("timeout = \"24h\""), "{shown}");
+}
+
+#[test]
+fn an_input_of_more_than_a_megabyte_is_refused_with_a_way_out() {
+    let stage = Stage::playing(serde_json::json!([crate::stage::done()]));
+    let large = "x".repeat(1_000_001);
+    let output = stage.run_with_input(&["loop", "-", "--driver", "sim"], &large);
+    assert_exit(&output, 2);
+    let said = text(&output.stderr);
+    assert!(
+        said.starts_with("error: the input is larger than 1 MB\n  hint: put the text in a file"),
+        "{said}"
+    );
+    let output = stage.run_with_input(&["loop", "-", "--driver", "sim", "--dry-run"], &large[1..]);
+    assert_exit(&output, 0);
+}
+
+#[test]
+fn a_folder_that_may_not_be_written_has_a_hint() {
+    let stage = Stage::playing(serde_json::json!([crate::stage::done()]));
+    // Nobody can create a file here, not even root.
+    let read_only = |args: &[&str]| stage.command(args).current_dir("/sys").output().unwrap();
+    for args in [&["workflow", "new", "x"][..], &["entities", "eject", "commit"]] {
+        let output = read_only(args);
+        assert_exit(&output, 3);
+        let said = text(&output.stderr);
+        assert!(said.contains("\n  hint: make the folder writable, or use --user\n"), "{said}");
+    }
+    let output = read_only(&["tasks", "init"]);
+    assert_exit(&output, 3);
+    assert!(
+        text(&output.stderr).contains("\n  hint: make the file and its folder writable, "),
+        "{}",
+        story(&output)
+    );
+    let output = read_only(&["loop", "x", "--driver", "sim"]);
+    assert_exit(&output, 4);
+    assert!(
+        text(&output.stdout).contains("; make the folder writable, or run in another one\n"),
+        "{}",
+        story(&output)
+    );
+}
+
+#[test]
+fn a_format_that_sim_does_not_know_is_said_before_a_run() {
+    let stage = Stage::playing(serde_json::json!([crate::stage::done()]));
+    let format = |format: &str| {
+        stage.command(&["loop", "x", "--driver", "sim"]).env("WINDLASS_SIM_FORMAT", format).output().unwrap()
+    };
+    let output = format("plian");
+    assert_exit(&output, 2);
+    let said = text(&output.stderr);
+    assert!(said.starts_with("error: WINDLASS_SIM_FORMAT is `plian`"), "{said}");
+    assert!(said.contains("\n  hint: did you mean `plain`? it is one of claude, plain\n"), "{said}");
+    for known in ["", "plain", "claude"] {
+        assert_exit(&format(known), 0);
+    }
+}
+
+#[test]
+fn a_file_of_tasks_that_exists_names_the_flag_that_chooses_another() {
+    let stage = Stage::new();
+    assert_exit(&stage.run(&["tasks", "init"]), 0);
+    let hint = |flag: &str| format!("  hint: Windlass left it as it is; choose another with {flag} PATH\n");
+    assert_fails(&stage, &["tasks", "init"], 3, &["tasks.json already exists", &hint("--file")]);
+    stage.place.write(
+        "repo/features.json",
+        r#"[{"category": "c", "description": "d", "steps": [], "passes": false}]"#,
+    );
+    assert_fails(&stage, &["tasks", "migrate", "features.json"], 3, &["already exists", &hint("--out")]);
 }
 
 #[test]

@@ -142,6 +142,26 @@ nodes:
 }
 
 #[test]
+fn a_terminal_gets_one_line_about_the_providers_of_entities() {
+    let script = require_program!("script");
+    let stage = Stage::playing(json!([{ "say": "hello" }]));
+    for folder in [".claude", ".opencode", ".github", ".codex"] {
+        stage
+            .place
+            .write(format!("repo/{folder}/skills/s{}/SKILL.md", &folder[1..]), "---\ndescription: d\n---\nX");
+    }
+    let about = |shown: &str| shown.lines().filter(|line| line.starts_with("[entities] ")).count();
+    let shown = at_80(&stage, &script, "entities");
+    assert_eq!(about(&shown), 1, "{shown}");
+    assert!(shown.contains("[entities] 11 from windlass, 1 from claude, 1 from opencode, "), "{shown}");
+    let sim = format!("run --skill sclaude --driver sim --agent-bin {} --dry-run", windlass_bin().display());
+    let shown = at_80(&stage, &script, &sim);
+    assert_eq!(about(&shown), 1, "{shown}");
+    let output = stage.run(&["entities"]);
+    assert_eq!(about(&text(&output.stderr)), 5, "{}", story(&output));
+}
+
+#[test]
 fn a_terminal_lists_the_newest_twenty_runs() {
     let script = require_program!("script");
     let stage = Stage::new();

@@ -141,7 +141,10 @@ fn next_says_why() {
     let (low, lower) = (with_priority("a", json!(2)), with_priority("b", json!(1)));
     let place = with(json!([task("x", "pending", &[]), low.clone(), lower.clone()]));
     let next = fine(&place, &["next"]).stdout;
-    assert_eq!(next, "b  Task b\nwhy: the lowest priority, 1, of 3 that are ready\nalso ready: a, x\n");
+    assert_eq!(
+        next,
+        "b  Task b\nwhy: its priority, 1, comes first of the 3 that are ready\nalso ready: a, x\n"
+    );
     let place = with(json!([low, with_priority("c", json!(2))]));
     let next = fine(&place, &["next"]).stdout;
     assert_eq!(

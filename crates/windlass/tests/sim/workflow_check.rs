@@ -259,3 +259,25 @@ fn reviewers_beside_each_other_are_fine_and_writers_hear_what_to_do() {
     let checked = place.go(&["workflow", "check", "both"]);
     assert_eq!((checked.code, checked.stderr.as_str()), (0, ""), "{checked}");
 }
+
+#[test]
+fn a_choice_that_is_listed_twice_is_a_mistake() {
+    let place = Place::playing(json!([]));
+    let text = r#"
+name: twice
+inputs:
+  level: { choices: [low, high, low] }
+nodes:
+  - { id: q, ask: "Go?", choices: ["Yes", "no", "yes "] }
+  - { id: p, prompt: "{{ inputs.level }}" }
+"#;
+    write(&place, "twice", text);
+    let ran = place.go(&["workflow", "check", "twice"]);
+    assert_eq!(ran.code, CONFIGURATION, "{ran}");
+    for said in
+        ["`inputs.level.choices[2]` repeats the choice", "twice.yaml:4:33", "`choices[2]` repeats the choice"]
+    {
+        assert!(ran.stderr.contains(said), "{said} in {ran}");
+    }
+    assert_eq!(ran.stderr.matches("hint: leave it out").count(), 2, "{ran}");
+}

@@ -35,6 +35,8 @@ fn a_new_document_has_no_mistake_and_runs() {
     assert_eq!(place.go(&["workflow", "new", "first"]).code, 0);
     let checked = place.go(&["workflow", "check", "first"]);
     assert_eq!((checked.code, checked.stderr.as_str()), (0, ""), "{checked}");
+    let line = "# yaml-language-server: $schema=../workflow.schema.json\n";
+    assert!(place.file(".windlass/workflows/first.yaml").starts_with(line), "editors find the schema");
     place.go(&["run", "--workflow", "first", "a change", "--json"]).assert_ended(0, "completed", "marker", 1);
     let prompt = &place.prompts()[0];
     assert!(prompt.starts_with("Make this change. Touch only the whole project.\n\na change\n"), "{prompt}");

@@ -338,9 +338,17 @@ fn ask(form: &mut FieldReader<'_>, map: &Map<'_>, path: &str, node: &JsonNode) -
 }
 
 fn choices(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) -> Option<Vec<String>> {
-    let mut choices = Vec::new();
+    let mut choices: Vec<String> = Vec::new();
     for (index, item) in form.list(path, "a list of answers", node)?.iter().enumerate() {
-        choices.extend(form.word_of_any_kind(&format!("{path}[{index}]"), item));
+        let path = format!("{path}[{index}]");
+        let Some(choice) = form.word_of_any_kind(&path, item) else { continue };
+        // An answer may differ from its choice in case and blanks.
+        let is_same = |other: &String| other.trim().eq_ignore_ascii_case(choice.trim());
+        if choices.iter().any(is_same) {
+            let text = format!("`{path}` repeats the choice {}", quoted(&choice));
+            form.error(item.at, &text, Some("leave it out".to_owned()));
+        }
+        choices.push(choice);
     }
     Some(choices)
 }

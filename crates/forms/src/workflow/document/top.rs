@@ -155,8 +155,17 @@ fn choices(
 ) -> Option<Vec<serde_json::Value>> {
     let mut choices = Vec::new();
     for (index, item) in form.list(path, "a list", node)?.iter().enumerate() {
-        if fits(form, &format!("{path}[{index}]"), item, kind) {
-            choices.push(to_json(item.clone()));
+        let path = format!("{path}[{index}]");
+        if fits(form, &path, item, kind) {
+            let choice = to_json(item.clone());
+            if choices.contains(&choice) {
+                form.error(
+                    item.at,
+                    &format!("`{path}` repeats the choice `{choice}`"),
+                    Some("leave it out".to_owned()),
+                );
+            }
+            choices.push(choice);
         }
     }
     Some(choices)

@@ -3,20 +3,16 @@
 //! Each function returns `None` after it reports an error, so that reading continues and finds the
 //! next.
 
-use std::time::Duration;
-
 use windlass_core::graph::workflow::{Expression, Template};
 
 use super::field_reader::FieldReader;
 use crate::json::{JsonNode, JsonValue};
-use crate::settings::{DurationError, parse_duration};
+use crate::settings::parse_duration;
 use crate::words::{WordTable, quoted};
 use crate::yaml;
 
 /// The largest count in a workflow.
 const MOST: u64 = 1_000_000;
-/// The longest duration in a workflow: a year.
-const LONGEST: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 
 impl FieldReader<'_> {
     /// Reads a text that is not blank.
@@ -146,7 +142,7 @@ impl FieldReader<'_> {
                 return None;
             }
         };
-        match duration(text) {
+        match parse_duration(text) {
             Ok(duration) => u64::try_from(duration.as_millis()).ok(),
             Err(message) => {
                 self.error(node.at, &format!("`{path}` must be a duration: {message}"), hint);
@@ -211,38 +207,20 @@ pub(super) fn meant_flag(node: &JsonNode) -> Option<&'static str> {
     }
 }
 
-fn duration(text: &str) -> Result<Duration, DurationError> {
-    let text = text.trim();
-    let (days, rest) = match text.split_once('d') {
-        Some((days, rest)) if days.bytes().all(|b| b.is_ascii_digit()) => (days.parse::<u64>().ok(), rest),
-        _ => (None, text),
-    };
-    let rest = if rest.is_empty() && days.is_some() { "0s" } else { rest };
-    // Any number of days beyond a year is refused as too long; the limit avoids an overflow.
-    let days = Duration::from_secs(days.unwrap_or_default().min(1_000) * 24 * 60 * 60);
-    let duration = match parse_duration(rest) {
-        Ok(time) => time + days,
-        Err(DurationError::Unreadable(_)) => return Err(DurationError::Unreadable(text.to_owned())),
-        Err(error) => return Err(error),
-    };
-    if duration > LONGEST {
-        return Err(DurationError::TooLong(text.to_owned()));
-    }
-    Ok(duration)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
     fn durations_have_days_too() {
         let rows = [("1d", 86_400_000), ("1d12h", 129_600_000), ("1500ms", 1500), ("90s", 90_000), ("0d", 0)];
         for (text, ms) in rows {
-            assert_eq!(duration(text), Ok(Duration::from_millis(ms)), "{text}");
+            assert_eq!(parse_duration(text), Ok(Duration::from_millis(ms)), "{text}");
         }
         for text in ["d", "1d x", "90", "soon", "-1d", "400d", "99999999999999999999d", ""] {
-            assert!(duration(text).is_err(), "{text}");
+            assert!(parse_duration(text).is_err(), "{text}");
         }
     }
 }

@@ -307,7 +307,10 @@ mod tests {
         let line = one(News::Waiting(Waiting::Person(ask)));
         assert_eq!(line["data"]["on"], "question");
         assert_eq!(line["data"]["question"], "Which port?");
-        assert_eq!(line["data"]["asked"], json!([{"text": "Which port?", "free_text": true}]));
+        assert_eq!(
+            line["data"]["asked"],
+            json!([{"text": "Which port?", "options": [], "several": false, "free_text": true}])
+        );
     }
 
     #[test]

@@ -5,8 +5,8 @@ use std::path::Path;
 use serde_json::json;
 use windlass_core::tasks::{Priority, TaskId, TaskStatus, Tasks};
 use windlass_runtime::tasks::{
-    self, ChangedTasks, NewTask, TaskChange, TaskFilePath, change, create, locate, starter, take_back,
-    vouch_for,
+    self, ChangedTasks, NewTask, TaskChange, TaskFilePath, TasksError, change, create, locate, starter,
+    take_back, vouch_for,
 };
 
 use super::show::object;
@@ -20,11 +20,17 @@ use crate::exit::Exit;
 /// Runs `windlass tasks init`.
 pub(super) fn init(invocation: &Invocation, of: &Of) -> Result<Exit, Report> {
     let place = place(invocation, of)?;
-    begin(&place, &starter(words::now(), "manual"), of.json)
+    begin(&place, &starter(words::now(), "manual"), "--file", of.json)
 }
 
-fn begin(place: &TaskFilePath, tasks: &Tasks, is_json: bool) -> Result<Exit, Report> {
-    create(place, tasks).map_err(report)?;
+/// Writes a new file. Another one can be chosen with the flag.
+fn begin(place: &TaskFilePath, tasks: &Tasks, flag: &str, is_json: bool) -> Result<Exit, Report> {
+    create(place, tasks).map_err(|error| match &error {
+        TasksError::Exists { .. } => {
+            report(error).hint(format!("Windlass left it as it is; choose another with {flag} PATH"))
+        }
+        _ => report(error),
+    })?;
     let count = tasks.tasks.len();
     let line = match is_json {
         true => {
@@ -111,5 +117,5 @@ pub(super) fn migrate(
     tell(&problems);
     let beside = from.with_file_name("tasks.json");
     let place = locate(&invocation.cwd, Some(out.unwrap_or(&beside))).map_err(report)?;
-    begin(&place, &tasks, is_json)
+    begin(&place, &tasks, "--out", is_json)
 }

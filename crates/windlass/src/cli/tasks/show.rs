@@ -197,7 +197,7 @@ fn why(ready: &[&Task]) -> String {
     let turn = match (others.first(), task.priority) {
         (None, _) => "the only one that is ready".to_owned(),
         (Some(second), Some(priority)) if second.priority != Some(priority) => {
-            format!("the lowest priority, {priority}, of {} that are ready", ready.len())
+            format!("its priority, {priority}, comes first of the {} that are ready", ready.len())
         }
         (Some(_), Some(priority)) => {
             format!("the first in the file with priority {priority}, of {} that are ready", ready.len())
