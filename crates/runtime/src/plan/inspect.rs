@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use windlass_core::graph::template::{Scope, names_used, render};
+use windlass_core::graph::template::{Scope, TemplateError, names_used, render};
 use windlass_core::graph::workflow::{Node, NodeKind, PromptSource, Template};
 use windlass_core::spec::Spec;
 
@@ -20,7 +20,13 @@ pub(super) fn ahead(home: &Home, spec: &Spec, warnings: &mut Vec<String>) -> Res
     }
     let text = render(template, &Scope::new(&spec.input, &spec.inputs)).map_err(|error| {
         let text = format!("workflow `{}`, node `{}`: {error}", spec.workflow, node.id);
-        UserError::new(UserErrorKind::Configuration, text)
+        let problem = UserError::new(UserErrorKind::Configuration, text);
+        match error {
+            TemplateError::TooMuchText { .. } => {
+                problem.hint("put the input in a file and name the file in the prompt")
+            }
+            _ => problem,
+        }
     })?;
     let Some(entity) = &session_settings.entity else { return Ok(()) };
     let stage = PromptContext {

@@ -36,8 +36,8 @@ pub(super) const OUTPUT: &str = "Output";
 const AGENT: &str = "Agent CLI";
 pub(super) const REQUESTS: &str = "Questions and permissions";
 
-/// The largest input, in bytes. A prompt, which adds the text of the workflow, may be a little larger.
-const INPUT_MAX: u64 = 1_000_000;
+/// The largest input, in bytes. No prompt may be larger.
+const INPUT_MAX: u64 = 1 << 20;
 /// The time after which Windlass tells a person why planning takes long.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The time in which a background process must become the owner of its run.

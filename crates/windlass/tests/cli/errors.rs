@@ -276,7 +276,7 @@ fn times_in_settings_may_have_days() {
 #[test]
 fn an_input_of_more_than_a_megabyte_is_refused_with_a_way_out() {
     let stage = Stage::playing(serde_json::json!([crate::stage::done()]));
-    let large = "x".repeat(1_000_001);
+    let large = "x".repeat((1 << 20) + 1);
     let output = stage.run_with_input(&["loop", "-", "--driver", "sim"], &large);
     assert_exit(&output, 2);
     let said = text(&output.stderr);
@@ -286,6 +286,15 @@ fn an_input_of_more_than_a_megabyte_is_refused_with_a_way_out() {
     );
     let output = stage.run_with_input(&["loop", "-", "--driver", "sim", "--dry-run"], &large[1..]);
     assert_exit(&output, 0);
+    stage.place.write("repo/more.yaml", "name: more\nnodes:\n  - { id: a, prompt: 'Do {{ input }}' }\n");
+    let more = ["run", "-", "--workflow", "more.yaml", "--driver", "sim"];
+    let output = stage.run_with_input(&more, &large[1..]);
+    assert_exit(&output, 3);
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("with its values filled in, the text is longer than 1048576 bytes\n  hint: put"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -366,7 +366,7 @@ fn a_shell_completes_runs_with_workflow_and_status() {
         let offered = completed(&place, &format!("windlass {verb} ''"));
         assert_eq!(offered[..2], [second.clone(), first.clone()], "{verb}: newest first");
     }
-    assert_eq!(completed(&place, &format!("windlass logs -f {}", &first[..5])), [first.clone()]);
+    assert_eq!(completed(&place, &format!("windlass logs -f {}", &first[..5])), [first.as_str()]);
     let line = format!("{second}\tloop, completed: the second");
     assert!(described(&place, &["windlass", "show", ""]).contains(&line));
     // These are over, so nothing can act on them.
@@ -377,7 +377,7 @@ fn a_shell_completes_runs_with_workflow_and_status() {
     place.script(json!({"turns": [{"steps": [say("hello"), {"hang": true}]}]}));
     let open = place.go(&["loop", "x", "--detach"]).stdout.trim().to_owned();
     for verb in ["cancel", "pause", "answer", "approve", "send", "resume"] {
-        assert_eq!(completed(&place, &format!("windlass {verb} {}", &open[..4])), [open.clone()], "{verb}");
+        assert_eq!(completed(&place, &format!("windlass {verb} {}", &open[..4])), [open.as_str()], "{verb}");
     }
     assert_eq!(place.go(&["cancel", &open]).code, 0);
 }
