@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use windlass_core::agent::AgentEvent;
+use windlass_core::time::Moment;
 use windlass_peers::agent::{AgentLines, Dialect};
 use windlass_peers::tail::{Chunk, Tail};
 
@@ -32,6 +33,10 @@ pub struct TranscriptReader {
     /// Events that were read and not yet returned.
     ready: VecDeque<TranscriptItem>,
     place: TranscriptPlace,
+    /// The time of the last returned event.
+    at: Option<Moment>,
+    /// The time of the last line that has one.
+    stamp: Option<Moment>,
     /// The end of the last complete line that was read.
     whole_to: u64,
     buffer: Vec<u8>,
@@ -42,6 +47,8 @@ pub struct TranscriptReader {
 struct TranscriptItem {
     event: AgentEvent,
     after: TranscriptPlace,
+    /// The time of the line, or of an earlier line if it has none.
+    at: Option<Moment>,
 }
 
 impl TranscriptReader {
@@ -59,7 +66,8 @@ impl TranscriptReader {
     ) -> TranscriptReader {
         let lines = AgentLines::of(&*dialect);
         let (path, ready, buffer) = (path.to_owned(), VecDeque::new(), Vec::new());
-        TranscriptReader { path, tail, lines, dialect, ready, place, whole_to: 0, buffer }
+        let (at, stamp) = (None, None);
+        TranscriptReader { path, tail, lines, dialect, ready, place, at, stamp, whole_to: 0, buffer }
     }
 
     /// Returns the position after the last returned event.
@@ -75,12 +83,8 @@ impl TranscriptReader {
 
     /// Returns the next event, or `None` if there is none yet.
     pub fn next_event(&mut self) -> Option<AgentEvent> {
-        let event = self.next_whole();
-        if event.is_none() && self.tail.has_long_line() {
-            // The file keeps the incomplete line, so memory need not.
-            self.tail = Tail::new(&self.path, self.whole_to);
-        }
-        event
+        self.next_time()?;
+        self.give_out()
     }
 
     fn next_whole(&mut self) -> Option<AgentEvent> {
@@ -109,7 +113,24 @@ impl TranscriptReader {
     fn give_out(&mut self) -> Option<AgentEvent> {
         let spoken = self.ready.pop_front()?;
         self.place = spoken.after;
+        self.at = spoken.at;
         Some(spoken.event)
+    }
+
+    /// Returns the time of the last returned event, as far as the transcript has times.
+    pub fn time(&self) -> Option<Moment> {
+        self.at
+    }
+
+    /// Returns the time of the next event without returning the event. `None` if there is no next event now;
+    /// the inner value is `None` if the transcript has no times.
+    pub(crate) fn next_time(&mut self) -> Option<Option<Moment>> {
+        while self.ready.is_empty() && self.read_on() {}
+        if self.ready.is_empty() && self.tail.has_long_line() {
+            // The file keeps the incomplete line, so memory need not.
+            self.tail = Tail::new(&self.path, self.whole_to);
+        }
+        self.ready.front().map(|spoken| spoken.at)
     }
 
     /// Shows the next events to `see`, from at most `most` bytes, without returning them.
@@ -151,6 +172,7 @@ impl TranscriptReader {
             let end = start + line.len() as u64;
             self.lines.read(line, std::mem::take(&mut skipped), &mut events);
             if !events.is_empty() {
+                self.stamp = self.lines.time(line).or(self.stamp);
                 self.add(std::mem::take(&mut events), start, end);
             }
             start = end;
@@ -168,7 +190,7 @@ impl TranscriptReader {
             let TranscriptPlace { offset, taken } = self.place;
             let is_given_out = end <= offset || start == offset && number <= taken;
             if !is_given_out {
-                self.ready.push_back(TranscriptItem { event, after });
+                self.ready.push_back(TranscriptItem { event, after, at: self.stamp });
             }
         }
     }

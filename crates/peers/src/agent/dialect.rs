@@ -9,6 +9,7 @@ use std::sync::Arc;
 use windlass_core::agent::AgentEvent;
 use windlass_core::event::SessionVerdict;
 use windlass_core::hook::{HookAnswer, HookKind};
+use windlass_core::time::Moment;
 
 use super::Capabilities;
 use super::claude::Claude;
@@ -70,6 +71,12 @@ pub trait Dialect: fmt::Debug + Send + Sync {
 pub trait ReadLine: fmt::Debug + Send {
     /// Adds the events of a line to `out`. Returns an error if the line is unreadable.
     fn read_line(&mut self, line: &str, out: &mut Vec<AgentEvent>) -> Result<(), String>;
+
+    /// Returns the time at which the CLI wrote the line, if the line contains it.
+    fn time(&self, line: &str) -> Option<Moment> {
+        let _ = line;
+        None
+    }
 }
 
 /// The agent CLIs that Windlass can run.

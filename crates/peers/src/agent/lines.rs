@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 use windlass_core::agent::AgentEvent;
+use windlass_core::time::Moment;
 
 use super::dialect::{Dialect, ReadLine};
 use crate::tail::MAX_LINE;
@@ -46,6 +47,11 @@ impl AgentLines {
             self.read_line(line, out);
             rest = after.get(1..).unwrap_or_default();
         }
+    }
+
+    /// Returns the time at which the CLI wrote a line, if the line contains it.
+    pub fn time(&self, line: &[u8]) -> Option<Moment> {
+        self.reader.time(std::str::from_utf8(line).ok()?.trim_ascii())
     }
 
     /// Ends the stream and adds a warning with the number of further unreadable lines.

@@ -168,8 +168,8 @@ impl Viewer<'_> {
                     alert.see(self.out, &run, &record);
                 }
             }
-            RunChange::Agent { effect, event, .. } => {
-                self.face.agent(self.out, &path, &effect, &event, words::now());
+            RunChange::Agent { effect, event, at, .. } => {
+                self.face.agent(self.out, &path, &effect, &event, at.unwrap_or_else(words::now));
             }
             RunChange::LeftOut { count, .. } => {
                 self.face.left_out(self.out, &path, count, words::now());

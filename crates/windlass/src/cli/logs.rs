@@ -109,9 +109,9 @@ impl FollowedRun<'_> {
                 *at = record.at;
                 face.record(out, &update.path, record);
             }
-            RunChange::Agent { effect, event, .. } => {
+            RunChange::Agent { effect, event, at: said, .. } => {
                 out.wait_for_room();
-                face.agent(out, &update.path, effect, event, *at);
+                face.agent(out, &update.path, effect, event, said.unwrap_or(*at));
             }
             RunChange::LeftOut { count, .. } => face.left_out(out, &update.path, *count, *at),
             RunChange::Appeared | RunChange::Ended { .. } => {}

@@ -52,7 +52,7 @@ fn short(update: &RunUpdate) -> Option<String> {
     match &update.change {
         RunChange::Appeared => None,
         RunChange::Record { seq, .. } => Some(format!("record {seq}")),
-        RunChange::Agent { effect, offset, event } => Some(format!("{effect} {offset} {event:?}")),
+        RunChange::Agent { effect, offset, event, .. } => Some(format!("{effect} {offset} {event:?}")),
         RunChange::LeftOut { .. } => Some("left out".to_owned()),
         RunChange::Ended { outcome } => Some(format!("ended {}", outcome.status.word())),
     }

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use windlass_core::agent::AgentEvent;
 use windlass_core::hook::{HookAnswer, HookKind};
+use windlass_core::time::Moment;
 
 use super::Capabilities;
 use super::dialect::{Dialect, Printed, ReadLine};
@@ -97,5 +98,9 @@ struct ClaudeReader;
 impl ReadLine for ClaudeReader {
     fn read_line(&mut self, line: &str, out: &mut Vec<AgentEvent>) -> Result<(), String> {
         parse::read_line(line, out).map_err(|error| error.to_string())
+    }
+
+    fn time(&self, line: &str) -> Option<Moment> {
+        parse::time(line)
     }
 }

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use windlass_core::agent::AgentEvent;
 use windlass_core::hook::{HookAnswer, HookKind};
+use windlass_core::time::Moment;
 
 use super::Capabilities;
 use super::claude::Claude;
@@ -107,5 +108,9 @@ impl ReadLine for SimReader {
             }
             None => self.claude.read_line(line, out),
         }
+    }
+
+    fn time(&self, line: &str) -> Option<Moment> {
+        self.claude.time(line)
     }
 }

@@ -14,6 +14,7 @@ use windlass_store::ReadError;
 use super::cursor::{RunPlace, TurnPlace};
 use super::order::{LineAhead, ToldLines, find_line};
 use super::{AgentWords, RunChange, RunUpdate};
+use crate::clock;
 use crate::error::RunError;
 use crate::handle::Handle;
 use crate::transcript::{TranscriptPlace, TranscriptReader};
@@ -46,6 +47,8 @@ pub(super) struct FollowedLog {
 struct FollowedTurn {
     effect: EffectId,
     transcript: TranscriptReader,
+    /// The turn started then, so no event of it is older.
+    since: Moment,
 }
 
 /// The next part of a log.
@@ -83,7 +86,7 @@ impl FollowedLog {
         let mut log = FollowedLog::new(place.run, place.path.into(), words);
         (log.seq, log.is_over) = (place.seq, place.is_over);
         for TurnPlace { effect, place } in place.turns {
-            log.open(handle, &effect, place);
+            log.open(handle, &effect, place, Moment(0));
         }
         if log.seq > 0 && !log.is_over {
             // The end of the run may be recorded and not reported yet.
@@ -148,7 +151,7 @@ impl FollowedLog {
         self.seq = seq;
         self.end = outcome(&record);
         if let Event::SessionStarted { effect, .. } = &record.event {
-            self.open(handle, effect, TranscriptPlace::default());
+            self.open(handle, effect, TranscriptPlace::default(), record.at);
         }
         NextInLog::Update(RunChange::Record { seq, record: Box::new(record) })
     }
@@ -163,16 +166,39 @@ impl FollowedLog {
             Event::HookAsked { call } => self.before_hook(call, record.at, now),
             Event::SessionEnded { effect, .. } => {
                 // A turn that was adopted after a crash may end without a start.
-                self.open(handle, effect, TranscriptPlace::default());
+                self.open(handle, effect, TranscriptPlace::default(), Moment(0));
                 let turn = self.turns.iter_mut().find(|turn| turn.effect == *effect);
-                if let Some(change) = turn.and_then(FollowedTurn::last_words) {
+                if let Some(change) = turn.and_then(|turn| turn.last_words(record.at)) {
                     return NextInLog::Update(change);
                 }
                 self.turns.retain(|turn| turn.effect != *effect);
                 self.told.forget(effect);
                 NextInLog::Nothing
             }
-            _ => NextInLog::Nothing,
+            event => self.said_before(event, record.at).map_or(NextInLog::Nothing, NextInLog::Update),
+        }
+    }
+
+    /// Returns the next agent event that is older than a record. A transcript without times does not say
+    /// which events these are: only the end of a run comes after all of them.
+    fn said_before(&mut self, event: &Event, at: Moment) -> Option<RunChange> {
+        let ends =
+            matches!(event, Event::CancelAsked { .. } | Event::ParentEnded { .. } | Event::RunTimedOut);
+        let is_older = |turn: &mut FollowedTurn| match turn.transcript.next_time() {
+            Some(Some(said)) => said < at,
+            Some(None) => ends,
+            None => false,
+        };
+        let turn = self.turns.iter_mut().find_map(|turn| is_older(turn).then_some(turn))?;
+        let change = turn.words(at)?;
+        self.remember(&change);
+        Some(change)
+    }
+
+    /// Remembers an agent event that a hook may still ask about.
+    fn remember(&mut self, change: &RunChange) {
+        if let RunChange::Agent { effect, event, .. } = change {
+            self.told.add(effect, event);
         }
     }
 
@@ -195,16 +221,15 @@ impl FollowedLog {
         self.ahead = Some(ahead.saturating_sub(1));
         match ahead {
             0 => NextInLog::Nothing,
-            _ => turn.words().map_or(NextInLog::Nothing, NextInLog::Update),
+            _ => turn.words(at).map_or(NextInLog::Nothing, NextInLog::Update),
         }
     }
 
     /// Returns the next agent event, regardless of the log.
     pub(super) fn next_said(&mut self) -> Option<RunChange> {
-        let change = self.turns.iter_mut().find_map(FollowedTurn::words)?;
-        if let RunChange::Agent { effect, event, .. } = &change {
-            self.told.add(effect, event);
-        }
+        let now = clock::now();
+        let change = self.turns.iter_mut().find_map(|turn| turn.words(now))?;
+        self.remember(&change);
         Some(change)
     }
 
@@ -214,25 +239,26 @@ impl FollowedLog {
         self.turns.iter_mut().filter(|turn| turn.transcript.behind() > most).find_map(FollowedTurn::skip)
     }
 
-    fn open(&mut self, handle: &Handle, effect: &EffectId, place: TranscriptPlace) {
+    fn open(&mut self, handle: &Handle, effect: &EffectId, place: TranscriptPlace, since: Moment) {
         let is_open = self.turns.iter().any(|turn| turn.effect == *effect);
         if !is_open && self.words == AgentWords::Included {
             let transcript = handle.transcript(&self.run, effect, place);
-            self.turns.push(FollowedTurn { effect: effect.clone(), transcript });
+            self.turns.push(FollowedTurn { effect: effect.clone(), transcript, since });
         }
     }
 }
 
 impl FollowedTurn {
-    fn words(&mut self) -> Option<RunChange> {
+    /// Returns the next event, which happened before `until`.
+    fn words(&mut self, until: Moment) -> Option<RunChange> {
         let event = self.transcript.next_event()?;
-        Some(self.agent(event))
+        Some(self.agent(event, until))
     }
 
-    /// Returns the next event of a finished turn.
-    fn last_words(&mut self) -> Option<RunChange> {
+    /// Returns the next event of a turn that finished at `until`.
+    fn last_words(&mut self, until: Moment) -> Option<RunChange> {
         let event = self.transcript.next_or_end()?;
-        Some(self.agent(event))
+        Some(self.agent(event, until))
     }
 
     /// Counts the current agent events instead of reporting them.
@@ -245,8 +271,11 @@ impl FollowedTurn {
         (count > 0).then(|| RunChange::LeftOut { effect: self.effect.clone(), count })
     }
 
-    fn agent(&self, event: AgentEvent) -> RunChange {
-        RunChange::Agent { effect: self.effect.clone(), offset: self.transcript.place().offset, event }
+    fn agent(&self, event: AgentEvent, until: Moment) -> RunChange {
+        let (effect, offset) = (self.effect.clone(), self.transcript.place().offset);
+        // An agent's file may say anything.
+        let at = self.transcript.time().map(|at| at.min(until).max(self.since));
+        RunChange::Agent { effect, offset, event, at }
     }
 }
 

@@ -6,6 +6,7 @@ use windlass_core::agent::AgentEvent;
 use windlass_core::event::Record;
 use windlass_core::id::{EffectId, RunId};
 use windlass_core::run::Outcome;
+use windlass_core::time::Moment;
 
 use super::FeedCursor;
 
@@ -60,6 +61,8 @@ pub enum RunChange {
         /// The position in the transcript after the event, in bytes.
         offset: u64,
         event: AgentEvent,
+        /// The time of the event, if the transcript has times.
+        at: Option<Moment>,
     },
     /// Agent events that the subscriber skipped to catch up.
     LeftOut { effect: EffectId, count: u64 },
