@@ -207,6 +207,10 @@ pub enum Event {
         /// The hook call that this answers. `None` means the oldest open call.
         hook: Option<HookId>,
         reply: PersonReply,
+        /// The person who answered, and the place. `None` if the answer was recorded by a version
+        /// that did not ask.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        origin: Option<AnswerOrigin>,
     },
     /// Windlass cleaned up after a node.
     CleanedUp {
@@ -332,6 +336,16 @@ pub enum ShellEnd {
     Unknown,
 }
 
+impl ShellEnd {
+    /// Returns the exit code, if the command exited by itself.
+    pub fn exit_code(&self) -> Option<i32> {
+        match self {
+            ShellEnd::Exited { how, .. } => how.strip_prefix("exit code ")?.parse().ok(),
+            ShellEnd::Unknown => None,
+        }
+    }
+}
+
 /// The result of a child run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunEnd {
@@ -358,6 +372,35 @@ pub enum PersonReply {
         /// The reason, for the agent.
         reason: String,
     },
+}
+
+impl PersonReply {
+    /// Returns the reason of a refusal, if the person gave one.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            PersonReply::Reject { reason } => Some(reason.trim()).filter(|reason| !reason.is_empty()),
+            PersonReply::Approve | PersonReply::Answers { .. } => None,
+        }
+    }
+}
+
+/// The person who answered, and the place of the answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AnswerOrigin {
+    /// The login name, or the number of a user without one.
+    pub user: String,
+    /// The way: `terminal` for the terminal that shows the run, otherwise the command.
+    pub way: String,
+    /// The process that sent the answer.
+    pub pid: u32,
+    /// The terminal of that process, if it has one: `pts/3`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tty: Option<String>,
+}
+
+impl AnswerOrigin {
+    /// The way of an answer at the terminal that shows the run.
+    pub const TERMINAL: &str = "terminal";
 }
 
 /// The result of a turn's process, judged by its whole stream and its exit together.

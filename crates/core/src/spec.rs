@@ -23,6 +23,9 @@ pub const MAX_DEPTH: u32 = 8;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Spec {
     pub workflow: String,
+    /// The workflow's description, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
     /// Random text from which session ids are derived.
     pub seed: String,
     /// The text that the user typed, byte for byte.

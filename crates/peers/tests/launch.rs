@@ -41,6 +41,7 @@ fn spec() -> Given {
     };
     let run = Spec {
         workflow: "loop".into(),
+        description: None,
         seed: "s".into(),
         input: "x".into(),
         inputs: Default::default(),

@@ -1,7 +1,7 @@
 //! Requests that other processes may send to a run, as stored in its inbox.
 
 use serde::{Deserialize, Serialize};
-use windlass_core::event::{Event, PersonReply};
+use windlass_core::event::{AnswerOrigin, Event, PersonReply};
 use windlass_core::id::{HookId, InboxId};
 
 /// One request.
@@ -32,6 +32,9 @@ pub(crate) enum InboxMessage {
         /// The call to answer, or the oldest if `None`.
         hook: Option<HookId>,
         reply: PersonReply,
+        /// The person who answers, and the place.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        origin: Option<AnswerOrigin>,
     },
 }
 
@@ -75,6 +78,6 @@ pub(crate) fn event_of(inbox: InboxId, message: InboxMessage) -> Event {
         InboxMessage::Pause => Event::PauseAsked { inbox: Some(inbox) },
         InboxMessage::GoOn => Event::UnpauseAsked { inbox: Some(inbox) },
         InboxMessage::Tell { name, text } => Event::EventReceived { inbox, name, text },
-        InboxMessage::Reply { hook, reply } => Event::PersonAnswered { inbox, hook, reply },
+        InboxMessage::Reply { hook, reply, origin } => Event::PersonAnswered { inbox, hook, reply, origin },
     }
 }

@@ -2,7 +2,12 @@
 //!
 //! An agent must not decide for the person it works for. Neither must a check or a command of a workflow,
 //! because an agent can write the script that it runs.
+//!
+//! Also describes the person who answers: the name, the way and the terminal.
 
+use std::os::fd::AsFd;
+
+use windlass_core::event::AnswerOrigin;
 use windlass_core::hook::wire::env::OWN_PROGRAM;
 use windlass_peers::descent::{Descent, own_descent};
 
@@ -31,9 +36,64 @@ pub(crate) fn why_not(from: &Descent, what: &str) -> Option<String> {
     }
 }
 
+/// The users of this machine, one per line.
+const USERS: &str = "/etc/passwd";
+
+/// The way in which a person answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AnswerWay {
+    /// At the terminal that shows the run.
+    Terminal,
+    /// With `windlass answer`.
+    AnswerCommand,
+    /// With `windlass approve`.
+    ApproveCommand,
+}
+
+impl AnswerWay {
+    /// Describes this process and its user. Reads nothing from the environment.
+    pub(crate) fn origin(self) -> AnswerOrigin {
+        let way = match self {
+            AnswerWay::Terminal => AnswerOrigin::TERMINAL,
+            AnswerWay::AnswerCommand => "windlass answer",
+            AnswerWay::ApproveCommand => "windlass approve",
+        };
+        let uid = rustix::process::getuid().as_raw();
+        let users = std::fs::read_to_string(USERS).unwrap_or_default();
+        let user = user_named(&users, uid).unwrap_or_else(|| format!("user {uid}"));
+        AnswerOrigin { user, way: way.to_owned(), pid: std::process::id(), tty: own_terminal() }
+    }
+}
+
+/// Finds the login name of a user.
+fn user_named(users: &str, uid: u32) -> Option<String> {
+    users.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let (name, id) = (fields.next()?, fields.nth(1)?);
+        (id.parse() == Ok(uid) && !name.is_empty()).then(|| name.to_owned())
+    })
+}
+
+/// Returns the terminal of this process, without `/dev/`.
+fn own_terminal() -> Option<String> {
+    let (input, output, error) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
+    let streams = [input.as_fd(), error.as_fd(), output.as_fd()];
+    let path = streams.into_iter().find_map(|stream| rustix::termios::ttyname(stream, Vec::new()).ok())?;
+    let path = path.to_string_lossy();
+    Some(path.strip_prefix("/dev/").unwrap_or(&path).to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_user_is_named_by_the_number() {
+        let users = "root:x:0:0:root:/root:/bin/sh\n:x:7:7::/:\nanna:x:1000:1000::/home/anna:/bin/sh\n";
+        assert_eq!(user_named(users, 1000).as_deref(), Some("anna"));
+        assert_eq!(user_named(users, 0).as_deref(), Some("root"));
+        assert_eq!([user_named(users, 7), user_named(users, 1), user_named("x", 0)], [None, None, None]);
+    }
 
     #[test]
     fn only_what_is_below_no_session_may_decide_for_a_person() {

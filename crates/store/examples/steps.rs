@@ -173,6 +173,7 @@ impl Bench {
     fn run(&self, store: &Store, id: &str, body: Vec<Node>) -> Run {
         let spec = Spec {
             workflow: "bench".into(),
+            description: None,
             seed: "seed".into(),
             input: "Work on the cart until its tests are green.".into(),
             inputs: Default::default(),

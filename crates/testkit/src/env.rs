@@ -209,6 +209,21 @@ pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
+/// Removes the times at the left of the lines of `windlass logs`, and the dates.
+pub fn untimed(logs: &str) -> String {
+    let rest = |line: &str| {
+        let is_time =
+            |text: &str| text.bytes().filter(|byte| *byte == b':').count() == 2 && text.ends_with(' ');
+        let is_date = line.len() == 10 && line.bytes().filter(|byte| *byte == b'-').count() == 2;
+        match line.split_at_checked(9) {
+            _ if is_date => None,
+            Some((time, rest)) if is_time(time) => Some(rest.to_owned()),
+            _ => Some(line.to_owned()),
+        }
+    };
+    logs.lines().filter_map(rest).map(|line| line + "\n").collect()
+}
+
 /// Describes the output and the end of a program, for the message of an assertion.
 pub fn story(output: &Output) -> String {
     format!("{}\n--- stdout\n{}\n--- stderr\n{}", output.status, text(&output.stdout), text(&output.stderr))

@@ -5,8 +5,12 @@
 //! - [`mod@unreached`]: the cause that kept a node from being reached.
 //! - [`mod@around`]: the progress of the blocks around a node.
 //! - [`time`]: the same for one instance of the node.
+//! - [`mod@conditions`]: the conditions of a node and their values.
+//! - [`mod@answers`]: the answers of people.
 
+mod answers;
 mod around;
+mod conditions;
 mod time;
 mod unreached;
 
@@ -16,7 +20,11 @@ use crate::graph::walk::{NodeBlock, ids_in};
 use crate::graph::workflow::{Join, Node};
 use crate::id::NodeId;
 use crate::run::{ActiveNode, Activity, Bookkeeping, FinalStatus, NodeCause, NodeHistory, Outcome, RunState};
+pub use answers::{AnsweredBy, AskTracker, GivenAnswer, answers};
 use around::{Reached, around_by, rounds_in};
+use conditions::conditions;
+pub(super) use conditions::until_detail;
+pub use conditions::{ExplainedCondition, branch_taken};
 pub use time::{explain_time, times_of};
 use unreached::unreached;
 
@@ -58,6 +66,8 @@ pub struct Explanation {
     pub why: ExplainedCause,
     /// The blocks around it, outermost first.
     pub around: Vec<EnclosingBlock>,
+    /// The conditions of the node itself.
+    pub conditions: Vec<ExplainedCondition>,
     /// The history of the node. `None` if it was never reached.
     pub seen: Option<NodeHistory>,
 }
@@ -197,9 +207,11 @@ pub fn explain(state: &RunState, node: &NodeId) -> Option<Explanation> {
         Some(seen) => ExplainedCause::Reached(seen.cause.clone()),
         None => ExplainedCause::NotReached(unreached(state, &way)),
     };
-    let kind = way.last()?.step()?.kind.word();
+    let step = way.last()?.step()?;
+    let kind = step.kind.word();
     let around = around(state, &way, seen.as_ref().map(|seen| &seen.instance));
-    Some(Explanation { node: node.clone(), kind, far, why, around, seen })
+    let conditions = conditions(state, step, seen.as_ref(), None);
+    Some(Explanation { node: node.clone(), kind, far, why, around, conditions, seen })
 }
 
 /// Returns the progress of the blocks around a node, or around one instance of it.

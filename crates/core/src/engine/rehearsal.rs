@@ -440,7 +440,7 @@ impl RehearsalStage<'_> {
             let answer = first.map_or_else(|| "yes".to_owned(), |option| option.label);
             self.record(&ask.node, "asks", format!("{} (stub answer: {answer})", question.text));
             let reply = PersonReply::Answers { answers: vec![(String::new(), answer)] };
-            return Some(Event::PersonAnswered { inbox, hook: Some(ask.hook), reply });
+            return Some(Event::PersonAnswered { inbox, hook: Some(ask.hook), reply, origin: None });
         }
         let mut actives = Vec::new();
         self.state.root.actives(&mut actives);

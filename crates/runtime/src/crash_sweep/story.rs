@@ -145,6 +145,7 @@ pub(crate) fn spec_of(workflow: &Workflow) -> Spec {
     let check = |(name, command): (&String, &String)| Check { name: name.clone(), command: command.clone() };
     Spec {
         workflow: workflow.name.clone(),
+        description: workflow.description.clone(),
         seed: "seed".into(),
         input: "do it".into(),
         inputs: BTreeMap::new(),

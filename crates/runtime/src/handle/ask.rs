@@ -15,6 +15,7 @@ use windlass_store::{InboxRequest, PutResult};
 use super::Handle;
 use crate::error::RunError;
 use crate::inbox::{FRESH, InboxMessage, NOT_ASKED, SocketRequest};
+use crate::person::AnswerWay;
 use crate::seal::InboxKey;
 use crate::view::children;
 
@@ -101,18 +102,25 @@ impl Handle {
         asking.ok_or_else(|| RunError::NothingAsked(run.clone()))
     }
 
-    /// Answers the open request in this run or in one of its descendants.
+    /// Answers the open request in this run or in one of its descendants. The log keeps who answered.
     pub async fn answer(
         &self,
         run: &RunId,
         hook: Option<HookId>,
         reply: PersonReply,
+        way: AnswerWay,
     ) -> Result<(), RunError> {
         let run = run.clone();
-        self.waiting(move |handle| handle.answer_blocking(&run, hook, reply)).await
+        self.waiting(move |handle| handle.answer_blocking(&run, hook, reply, way)).await
     }
 
-    fn answer_blocking(&self, run: &RunId, hook: Option<HookId>, reply: PersonReply) -> Result<(), RunError> {
+    fn answer_blocking(
+        &self,
+        run: &RunId,
+        hook: Option<HookId>,
+        reply: PersonReply,
+        way: AnswerWay,
+    ) -> Result<(), RunError> {
         let run = &self.who_asks(run)?;
         // The id is the same for every answer to one question, so that the second answer is refused.
         let name = hook.as_ref().map_or("", HookId::as_str);
@@ -121,7 +129,7 @@ impl Handle {
             PersonReply::Approve | PersonReply::Reject { .. } => "",
         };
         let id = InboxId::new(format!("reply/{name}/{question}"));
-        match self.ask(run, &id, &InboxMessage::Reply { hook, reply })? {
+        match self.ask(run, &id, &InboxMessage::Reply { hook, reply, origin: Some(way.origin()) })? {
             PutResult::Fresh => Ok(()),
             PutResult::Known => Err(RunError::AlreadyAnswered(run.clone())),
         }

@@ -32,7 +32,7 @@ pub(super) struct Selection<'a> {
 pub(super) struct PlannedWorkflow<'a> {
     pub(super) workflow: Workflow,
     pub(super) document: Option<&'a WorkflowDocument>,
-    is_builtin: bool,
+    pub(super) is_builtin: bool,
 }
 
 impl<'a> PlannedWorkflow<'a> {

@@ -122,7 +122,7 @@ fn empty(request: &RunRequest, parts: &[&Workflow]) -> Option<UserError> {
     if !reached(parts).into_iter().any(|workflow| uses_input(workflow) && !asks(workflow)) {
         return None;
     }
-    let text = format!("workflow `{}` works on its input, and there is none", main.name);
+    let text = format!("workflow `{}` needs an input", main.name);
     Some(
         UserError::new(UserErrorKind::Usage, text)
             .hint("give it: windlass run --workflow NAME \"what to work on\""),

@@ -58,6 +58,7 @@ impl PlanInputs<'_> {
         }
         Ok(Spec {
             workflow: part.workflow.name.clone(),
+            description: self.description(part),
             seed: String::new(),
             input: String::new(),
             inputs: inputs::defaults(&part.workflow),
@@ -75,6 +76,13 @@ impl PlanInputs<'_> {
             parent: None,
             notify: self.notify(warnings)?,
         })
+    }
+
+    /// Returns the description of a workflow. One built-in session needs none: people see its prompt.
+    fn description(&self, part: &PlannedWorkflow<'_>) -> Option<String> {
+        let is_plain = part.is_builtin
+            && matches!(part.workflow.body.as_slice(), [node] if node.kind.session().is_some());
+        part.workflow.description.clone().filter(|_| !is_plain)
     }
 
     fn session_settings(

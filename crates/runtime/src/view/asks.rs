@@ -6,6 +6,7 @@
 use windlass_core::event::Record;
 use windlass_core::id::{HookId, RunId};
 use windlass_core::run::Ask;
+use windlass_core::spec::Spec;
 
 use super::Family;
 
@@ -44,6 +45,12 @@ impl OpenAsks {
     /// Returns the requests that the person can answer, oldest first.
     pub fn list(&self) -> &[(RunId, Ask)] {
         &self.shown
+    }
+
+    /// Returns the spec of a run of the family.
+    pub fn spec_of(&self, run: &RunId) -> Option<&Spec> {
+        let mut states = std::iter::once(self.family.root()).chain(self.family.below());
+        states.find(|state| state.run == *run).map(|state| &state.spec)
     }
 
     /// Applies a record of a run of the family.
@@ -89,7 +96,6 @@ mod tests {
     use windlass_core::event::{Event, PersonReply, RECORD_VERSION};
     use windlass_core::graph::builder::{Builder, ask};
     use windlass_core::id::InboxId;
-    use windlass_core::spec::Spec;
     use windlass_core::time::Moment;
 
     use super::*;
@@ -113,7 +119,7 @@ mod tests {
     fn says(text: &str) -> Record {
         let reply = PersonReply::Answers { answers: vec![(String::new(), text.to_owned())] };
         let (inbox, hook) = (InboxId::new("i"), Some(HookId::new("ask/gate")));
-        record(Event::PersonAnswered { inbox, hook, reply })
+        record(Event::PersonAnswered { inbox, hook, reply, origin: None })
     }
 
     fn runs(asks: &OpenAsks) -> Vec<&str> {

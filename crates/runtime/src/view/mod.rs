@@ -4,12 +4,14 @@
 //! - [`RunView`]: one run. [`Family`]: a run with its descendants, and their open requests.
 //! - [`OpenAsks`]: the requests that the person at a face has still to answer.
 //! - [`Subscription`]: a stream of everything that happens in runs, from a cursor on.
+//! - [`LeftBranch`], [`TaskFileTally`]: the leftovers of parallel tasks.
 //! - [`NewestRun`]: the run of a folder that `resume` continues.
 //!
 //! Everything here comes from the log. `owner.rs` performs and `core::engine` decides.
 
 mod asks;
 mod family;
+mod leftovers;
 mod newest;
 mod run;
 mod status;
@@ -19,6 +21,7 @@ mod summary;
 pub use asks::OpenAsks;
 pub use family::Family;
 pub(crate) use family::children;
+pub use leftovers::{LeftBranch, TaskFileTally};
 pub use newest::NewestRun;
 pub use run::RunView;
 pub use status::RunStatus;

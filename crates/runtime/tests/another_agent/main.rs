@@ -20,6 +20,7 @@ use windlass_peers::agent::Agents;
 use windlass_runtime::crash::CrashCounter;
 use windlass_runtime::handle::{Handle, OwnedRun};
 use windlass_runtime::home::Home;
+use windlass_runtime::person::AnswerWay;
 use windlass_runtime::plan::{PlanFlags, RunRequest, WantedWorkflow, plan};
 use windlass_store::Durability;
 use windlass_testkit::{Sealed, eventually, windlass_bin};
@@ -201,7 +202,8 @@ done_now
             let question = asked().unwrap().questions.remove(0);
             assert_eq!((question.text.as_str(), question.options.len()), ("Which port?", 2));
             let answers = vec![(String::new(), "8080".to_owned())];
-            handle.answer(&run, None, PersonReply::Answers { answers }).await.unwrap();
+            let reply = PersonReply::Answers { answers };
+            handle.answer(&run, None, reply, AnswerWay::AnswerCommand).await.unwrap();
         });
         let state = finish(running).await;
         person.await.unwrap();

@@ -43,7 +43,7 @@ impl Alert {
         let target = match face {
             Face::Human(_) if invocation.screen.redraws => AlertTarget::Feed,
             Face::Human(_) | Face::Json(_) => AlertTarget::StandardError,
-            Face::Quiet => return None,
+            Face::Timed(..) | Face::Quiet => return None,
         };
         let is_there = target == AlertTarget::Feed || std::io::stderr().is_terminal();
         let is_wanted = settings.bell || settings.osc9;

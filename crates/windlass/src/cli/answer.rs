@@ -1,15 +1,17 @@
 //! `windlass answer`: answers a question of an agent or of an `ask` node.
 
 use windlass_core::event::PersonReply;
+use windlass_core::hook::Question;
 use windlass_core::id::{HookId, RunId};
 use windlass_core::run::Ask;
 use windlass_runtime::error::RunError;
 use windlass_runtime::handle::Handle;
+use windlass_runtime::person::AnswerWay;
 
 use super::asks::narrowed;
 use super::complete::{self, OfferedRuns};
 use super::default_run;
-use super::feed::{choice, choices, envelope, gist, naming, none_of, words};
+use super::feed::{choice, choices, chosen, envelope, gist, naming, none_of, words};
 use super::invocation::{Invocation, print, wait_for};
 use super::report::{Report, note};
 use super::sanitize::plain_line;
@@ -19,6 +21,7 @@ const EXAMPLES: &str = "\
 Examples:
   windlass answer \"port 8080\"  the run of this folder that waits
   windlass answer k3f9 \"port 8080\"
+  windlass answer k3f9 2                        choose the second option
   windlass answer k3f9 Postgres --question \"Which database?\"
   windlass show k3f9           the open questions and their choices";
 
@@ -40,7 +43,7 @@ pub(crate) struct Args {
         add = complete::runs(OfferedRuns::Open))]
     run: Option<String>,
 
-    /// Your answer: one of the choices, or your own words
+    /// Your answer: one of the choices or its number, or your own words
     #[arg(value_name = "TEXT", allow_hyphen_values = true)]
     text: Option<String>,
 
@@ -89,8 +92,8 @@ pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
     if text.trim().is_empty() {
         return Err(Report::usage("the answer is empty"));
     }
-    let reply = PersonReply::Answers { answers: vec![(question, chosen(&run, &ask, text)?)] };
-    wait_for(handle.answer(&run, Some(ask.hook.clone()), reply))?;
+    let reply = PersonReply::Answers { answers: answers(&run, &ask, question, &text)? };
+    wait_for(handle.answer(&run, Some(ask.hook.clone()), reply, AnswerWay::AnswerCommand))?;
     tell(&handle, &run, &ask, args.json)
 }
 
@@ -119,9 +122,22 @@ fn not_asked(asks: &[(RunId, Ask)]) -> Report {
     Report::usage("the run did not ask that").hint(format!("it asks: {}", names.join(", ")))
 }
 
+/// Returns the answers with their questions. A number stands for an option, as at the terminal: where
+/// several questions are answered at once, it may be another option of each.
+fn answers(run: &RunId, ask: &Ask, named: String, text: &str) -> Result<Vec<(String, String)>, Report> {
+    let is_meant = |question: &&Question| named.is_empty() || question.text == named;
+    let open: Vec<&Question> = ask.open_questions().filter(is_meant).collect();
+    let same = |open: &[&Question]| open.iter().all(|question| chosen(question, text) == text);
+    match open.as_slice() {
+        [question] => Ok(vec![(named, valid(run, ask, chosen(question, text))?)]),
+        several if same(several) => Ok(vec![(named, valid(run, ask, text.to_owned())?)]),
+        several => Ok(several.iter().map(|one| (one.text.clone(), chosen(one, text))).collect()),
+    }
+}
+
 /// Returns the answer in the form that the run takes. If the question has only choices, the answer must be
 /// one of them.
-fn chosen(run: &RunId, ask: &Ask, text: String) -> Result<String, Report> {
+fn valid(run: &RunId, ask: &Ask, text: String) -> Result<String, Report> {
     let choices = choices(ask);
     match choice(&choices, &text) {
         Some(choice) => Ok(choice.clone()),

@@ -4,6 +4,7 @@
 use windlass_core::event::PersonReply;
 use windlass_core::id::RunId;
 use windlass_core::run::Ask;
+use windlass_runtime::person::AnswerWay;
 
 use super::answer::{OpenRequest, open, tell};
 use super::complete::{self, OfferedRuns};
@@ -53,7 +54,7 @@ pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
         Some(reason) => PersonReply::Reject { reason },
         None => PersonReply::Approve,
     };
-    wait_for(handle.answer(&run, Some(ask.hook.clone()), reply))?;
+    wait_for(handle.answer(&run, Some(ask.hook.clone()), reply, AnswerWay::ApproveCommand))?;
     tell(&handle, &run, &ask, args.json)
 }
 

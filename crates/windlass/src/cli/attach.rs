@@ -14,6 +14,7 @@ use super::invocation::{Invocation, block_on, wait_for};
 use super::next_command;
 use super::output::OutputWriter;
 use super::report::{Report, note};
+use super::task_watch::TaskWatch;
 use super::terminal_prompt::FeedKey;
 use super::watch::{WatchFlags, ending_lines, exit_of};
 use crate::exit::Exit;
@@ -122,7 +123,9 @@ async fn follow(
     if let Some(alert) = &mut alert {
         alert.skip(&family);
     }
-    let mut viewer = Viewer { face: &mut face, out: &mut out, inline, alert };
+    let mut tasks = TaskWatch::new(handle, family.root());
+    tasks.count(&mut face);
+    let mut viewer = Viewer { face: &mut face, out: &mut out, inline, alert, tasks: Some(&mut tasks) };
     viewer.ask();
     let end = loop {
         tokio::select! {

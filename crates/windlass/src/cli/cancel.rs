@@ -171,7 +171,7 @@ pub(super) fn close_run(handle: &Handle, family: Family) -> Result<(), Report> {
             Err(error) => return Err(error.into()),
         };
         let viewer =
-            Viewer { face: &mut Face::Quiet, out: &mut OutputWriter::stdout(), inline: None, alert: None };
+            Viewer { face: &mut Face::Quiet, out: &mut OutputWriter::stdout(), inline: None, alert: None, tasks: None };
         drive(running, None, viewer, RunKeeping::Kept).await.map(|_| ())
     })
 }

@@ -27,6 +27,16 @@ Examples:
   windlass demo --fast
   windlass demo --keep         keep the repository and the state";
 
+/// The lines at the end.
+const NEXT: [&str; 6] = [
+    "",
+    "A script played the agent: you paid nothing, and the cost above is made up.",
+    "Try next, in a repository of yours:",
+    "  windlass doctor                                    find your agents",
+    "  windlass loop \"fix the tests\" --check \"make test\"   work until it passes",
+    "  windlass --help                                    list all commands",
+];
+
 /// Play a whole loop in a temporary repository; needs no agent
 ///
 /// The demo also needs no network and no key: a script plays the agent. Everything else is real.
@@ -51,6 +61,9 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     let invocation = Invocation::look()?;
     let stage = DemoFolder::build(&invocation.home.temp, args.keep)?;
     let played = stage.play(invocation, args);
+    if played.is_ok() && !args.json {
+        NEXT.iter().for_each(|line| note(line));
+    }
     if args.keep {
         note(&format!("kept in {}", stage.dir.display()));
         note(&format!("look at it with XDG_STATE_HOME={} windlass ps", stage.dir.join("state").display()));

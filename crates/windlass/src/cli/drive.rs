@@ -19,6 +19,7 @@ use super::feed::{Face, words};
 use super::output::{OutputRoom, OutputWriter};
 use super::report::Report;
 use super::sanitize::plain_line;
+use super::task_watch::TaskWatch;
 use super::terminal_prompt::{FeedKey, TerminalPrompt};
 use crate::exit::Exit;
 
@@ -57,6 +58,8 @@ pub(crate) struct Viewer<'a> {
     /// The person at the terminal, if there is one.
     pub(crate) inline: Option<TerminalPrompt>,
     pub(crate) alert: Option<Alert>,
+    /// The task file of the run, for the progress line.
+    pub(crate) tasks: Option<&'a mut TaskWatch>,
 }
 
 /// Follows a run until it ends, and shows its feed if there is one.
@@ -166,6 +169,9 @@ impl Viewer<'_> {
                 self.face.record(self.out, &path, &record);
                 if let Some(alert) = &mut self.alert {
                     alert.see(self.out, &run, &record);
+                }
+                if let Some(tasks) = self.tasks.as_mut().filter(|_| path.is_empty()) {
+                    tasks.see(self.face, &record);
                 }
             }
             RunChange::Agent { effect, event, at, .. } => {

@@ -54,7 +54,7 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     let handle = invocation.open_to_ask()?;
     let run = default_run::choose(&invocation, &handle, args.run.as_deref(), DefaultRun::Newest)?;
     let style = Style { thinking: args.show_thinking, whole: true };
-    let face = if args.json { Face::json(&run, style) } else { Face::human(invocation.screen, style, &run) };
+    let face = if args.json { Face::json(&run, style) } else { Face::timed(invocation.screen, style, &run) };
     let mut telling =
         FollowedRun { handle: &handle, run: &run, face, out: OutputWriter::stdout(), at: Moment(0) };
     block_on(async {
@@ -121,7 +121,7 @@ impl FollowedRun<'_> {
     /// Shows the summary of a run that ended, or how to continue one whose process is gone.
     fn end(mut self, invocation: &Invocation) -> Result<Exit, Report> {
         let view = self.handle.view(self.run)?;
-        if let Face::Human(_) = self.face {
+        if let Face::Timed(..) = self.face {
             let lines = ending_lines(invocation, self.handle, &view.state, self.at.since(view.state.started));
             self.face.write(&mut self.out, &lines);
         }

@@ -50,6 +50,7 @@ mod show;
 mod sim;
 mod sim_script;
 mod stray;
+mod task_watch;
 mod tasks;
 mod terminal;
 mod terminal_prompt;

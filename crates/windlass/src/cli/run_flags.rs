@@ -13,8 +13,10 @@ use windlass_core::hook::permission::Isolation;
 use windlass_core::id::RunId;
 use windlass_core::looping::LoopMode;
 use windlass_core::spec::{OnPermission, OnQuestion};
+use windlass_runtime::catalog::Diagnostic;
 use windlass_runtime::handle::Handle;
 use windlass_runtime::plan::{Plan, PlanFlags, RunRequest, WantedWorkflow, give_up, plan};
+use windlass_runtime::user_error::ProblemPart;
 
 use super::budget;
 use super::command::{Audience, TRUST};
@@ -248,19 +250,30 @@ impl RunFlags {
         {
             return Err(Report::usage("there is nothing to work on: the input is empty"));
         }
-        self.begin(&invocation, self.request(&invocation, want, input))
+        self.begin(&invocation, self.request(&invocation, want, input), Vec::new())
     }
 
     /// Plans and starts a run of the tasks of a file. The input applies to every task and may be empty.
-    pub(crate) fn carry_out_tasks(&self, input: &str, file: Option<String>) -> Result<Exit, Report> {
+    /// The warnings about the file have been printed already.
+    pub(crate) fn carry_out_tasks(
+        &self,
+        input: &str,
+        file: Option<String>,
+        warnings: Vec<Diagnostic>,
+    ) -> Result<Exit, Report> {
         let invocation = Invocation::look()?;
         let want = WantedWorkflow::Workflow(Some("tasks".to_owned()));
         let mut request = self.request(&invocation, want, read_input(input)?);
         request.inputs.extend(file.map(|file| ("path".to_owned(), file)));
-        self.begin(&invocation, request)
+        self.begin(&invocation, request, warnings)
     }
 
-    fn begin(&self, invocation: &Invocation, request: RunRequest) -> Result<Exit, Report> {
+    fn begin(
+        &self,
+        invocation: &Invocation,
+        request: RunRequest,
+        told: Vec<Diagnostic>,
+    ) -> Result<Exit, Report> {
         if self.trust {
             trust_now(invocation)?;
         }
@@ -269,6 +282,7 @@ impl RunFlags {
         for warning in &plan.warning_texts() {
             warn(warning);
         }
+        plan.warnings.extend(told.into_iter().map(ProblemPart::from));
         if self.dry_run {
             return self.show_plan(&plan);
         }
@@ -278,7 +292,8 @@ impl RunFlags {
         }
         self.watch.check()?;
         let handle = invocation.open(plan.durability)?;
-        stray::warn_of(&handle, &plan.spec.workspace);
+        plan.warnings
+            .extend(stray::warn_of(&handle, &plan.spec.workspace).into_iter().map(ProblemPart::from));
         block_on(async {
             make_way(&handle, &mut plan).await?;
             let warnings = plan.warning_texts();
@@ -291,7 +306,8 @@ impl RunFlags {
     fn leave(&self, invocation: &Invocation, mut plan: Plan) -> Result<Exit, Report> {
         let handle = invocation.open(plan.durability)?;
         block_on(make_way(&handle, &mut plan))?;
-        stray::warn_of(&handle, &plan.spec.workspace);
+        plan.warnings
+            .extend(stray::warn_of(&handle, &plan.spec.workspace).into_iter().map(ProblemPart::from));
         let warnings = plan.warning_texts();
         let run = wait_for(handle.start_detached(plan.spec))?;
         wait_for_owner(&handle, &run)?;

@@ -5,7 +5,10 @@ mod facts;
 mod graph;
 mod nodes;
 
+use std::collections::BTreeMap;
+
 use windlass_core::effect::Effect;
+use windlass_core::engine::explain::{GivenAnswer, answers};
 use windlass_core::event::{Event, Record};
 use windlass_core::id::{EffectId, NodeId, RunId, SessionId};
 use windlass_runtime::view::RunView;
@@ -61,7 +64,7 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
         return print(&graph::lines(&view, args.format, args.json));
     }
     let records: Vec<Record> = handle.records(&view.run, 1)?.into_iter().map(|(_, record)| record).collect();
-    let details = RunDetails::of(view, records.iter());
+    let details = RunDetails::of(view, &records);
     if let Some(node) = &args.explain {
         let lines = explain::lines(invocation.screen, &details, &records, node, args.json)?;
         return print(&fit::wrap_all(&lines, 2, invocation.screen.limit().filter(|_| !args.json)));
@@ -77,6 +80,10 @@ struct RunDetails {
     view: RunView,
     turns: Vec<ShownTurn>,
     children: Vec<ChildRun>,
+    /// The answers to its requests, in order.
+    answers: Vec<GivenAnswer>,
+    /// The last exit code of each command, by node.
+    exit_codes: BTreeMap<NodeId, i32>,
 }
 
 /// A turn and its session.
@@ -93,8 +100,9 @@ struct ChildRun {
 }
 
 impl RunDetails {
-    fn of<'a>(view: RunView, records: impl Iterator<Item = &'a Record>) -> RunDetails {
-        let mut details = RunDetails { view, turns: Vec::new(), children: Vec::new() };
+    fn of(view: RunView, records: &[Record]) -> RunDetails {
+        let (turns, children, answers) = (Vec::new(), Vec::new(), answers(records));
+        let mut details = RunDetails { view, turns, children, answers, exit_codes: BTreeMap::new() };
         for record in records {
             details.add(record);
         }
@@ -107,6 +115,9 @@ impl RunDetails {
             if self.turns.iter().all(|turn| turn.effect != *effect) {
                 self.turns.push(ShownTurn { effect: effect.clone(), session: session.clone() });
             }
+        }
+        if let Event::ShellEnded { effect, end } = &record.event {
+            self.exit_codes.extend(end.exit_code().map(|code| (effect.node.in_workflow(), code)));
         }
         for planned in &record.effects {
             if let Effect::StartRun { run, spec, .. } = &planned.effect {

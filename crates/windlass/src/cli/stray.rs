@@ -100,13 +100,18 @@ pub(super) fn binary_hint(run: &RunId, other: &OtherVersion) -> String {
     format!("{with}; `windlass cancel {run}` ends it")
 }
 
-/// Warns of agents in this folder whose run is not in the log: a new run would work beside them.
-pub(super) fn warn_of(handle: &Handle, workspace: &str) {
+/// Warns of agents in this folder whose run is not in the log: a new run would work beside them. Returns the
+/// warnings.
+pub(super) fn warn_of(handle: &Handle, workspace: &str) -> Vec<String> {
+    let mut warnings = Vec::new();
     // The code that needs these folders reports read errors.
     for stray in handle.strays().unwrap_or_default() {
         let is_here = |place: &Path| place.starts_with(workspace) || Path::new(workspace).starts_with(place);
         if stray.living.iter().any(|living| living.workspace.as_deref().is_some_and(is_here)) {
-            warn(&alive(&stray, LogState::Silent));
+            let text = alive(&stray, LogState::Silent);
+            warn(&text);
+            warnings.push(text);
         }
     }
+    warnings
 }

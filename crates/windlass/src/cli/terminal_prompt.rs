@@ -1,17 +1,19 @@
 //! Lets a person answer questions in the terminal that shows the run: shows the question, reads a line, and
 //! hands the answer to the run as `windlass answer` does.
 //!
-//! The first answer counts. If somebody answers elsewhere first, the prompt disappears.
+//! The first answer counts. If somebody answers elsewhere first, the prompt disappears. An empty line never
+//! discards a question: it takes the default, goes to the next question, or says what to type.
 
-use windlass_core::event::{Event, PersonReply, Record};
+use windlass_core::event::{PersonReply, Record};
 use windlass_core::id::{HookId, RunId};
 use windlass_core::run::Ask;
 use windlass_runtime::error::RunError;
 use windlass_runtime::handle::Handle;
+use windlass_runtime::person::AnswerWay;
 use windlass_runtime::view::{Family, OpenAsks};
 
 use super::asks::asker;
-use super::feed::{Asker, Face, OtherRequests, PersonPrompt, TypedAnswer};
+use super::feed::{Asker, Face, OtherRequests, PersonPrompt, TypedAnswer, default_of, fold};
 use super::keyboard::{Echo, Keyboard};
 use super::output::OutputWriter;
 use super::report::{ask_for_line, note};
@@ -41,6 +43,8 @@ pub(crate) struct TerminalPrompt {
     shown: Option<PersonPrompt>,
     /// The last request that was shown, and its run.
     last: Option<(RunId, HookId)>,
+    /// The requests that the person puts off: the others come first.
+    later: Vec<(RunId, HookId)>,
 }
 
 impl TerminalPrompt {
@@ -49,7 +53,8 @@ impl TerminalPrompt {
         let asker = asker(&family.root().spec);
         let keyboard = Keyboard::of_stdin(if screen.redraws { Echo::Feed } else { Echo::Terminal });
         let (handle, typing, waiting) = (handle.clone(), Typing::default(), OpenAsks::of(family));
-        TerminalPrompt { handle, screen, keyboard, typing, waiting, asker, shown: None, last: None }
+        let (shown, last, later) = (None, None, Vec::new());
+        TerminalPrompt { handle, screen, keyboard, typing, waiting, asker, shown, last, later }
     }
 
     /// Waits for keys. If the terminal itself echoes and no question is open, waits for ever.
@@ -70,15 +75,10 @@ impl TerminalPrompt {
         record: &Record,
     ) {
         self.waiting.see(run, seq, record);
-        let by_somebody = matches!(record.event, Event::PersonAnswered { .. });
-        if self.shown != self.first()
-            && let Some(point) = self.shown.take()
-        {
+        // The feed says who answered.
+        if self.shown != self.first() && self.shown.take().is_some() {
             self.forget();
             face.close_input(out);
-            if by_somebody {
-                self.write(face, out, &point.run, "answered elsewhere");
-            }
         }
     }
 
@@ -139,8 +139,12 @@ impl TerminalPrompt {
     }
 
     async fn take_answer(&mut self, face: &mut Face, out: &mut OutputWriter, keys: &[u8]) {
-        // An echoing terminal gives whole lines, and a closed one gives nothing.
-        if !self.is_in_feed() || keys.is_empty() {
+        // A closed terminal gives nothing, again and again.
+        if keys.is_empty() {
+            return self.leave(face, out);
+        }
+        // An echoing terminal gives whole lines.
+        if !self.is_in_feed() {
             let line = String::from_utf8_lossy(keys).into_owned();
             return self.enter(face, out, &line).await;
         }
@@ -158,20 +162,51 @@ impl TerminalPrompt {
         let Some(point) = self.shown.take() else { return };
         face.input_entered(out, line);
         let told = match point.read(line) {
-            TypedAnswer::Nothing => {
-                let elsewhere = point.elsewhere(self.beside());
-                self.waiting.leave(&point.run, &point.hook);
-                format!("not answered yet; {elsewhere}")
+            TypedAnswer::Nothing(keys) if self.beside() == OtherRequests::Nothing => {
+                return self.stay(face, out, point, &keys);
             }
-            TypedAnswer::Unclear(what) => what,
+            TypedAnswer::Nothing(_) => {
+                self.put_off(&point);
+                Some("not answered yet".to_owned())
+            }
+            TypedAnswer::Unclear(what) => Some(what),
             TypedAnswer::Reply(reply) => self.reply(&point, reply).await,
         };
-        self.write(face, out, &point.run, &told);
+        if let Some(told) = told {
+            self.write(face, out, &point.run, &told);
+        }
         self.ask(face, out);
     }
 
-    /// Hands the reply to the run and returns a message about the result.
-    async fn reply(&mut self, point: &PersonPrompt, reply: PersonReply) -> String {
+    /// Says what to type, and leaves the question on the screen.
+    fn stay(&mut self, face: &mut Face, out: &mut OutputWriter, point: PersonPrompt, keys: &str) {
+        self.write(face, out, &point.run, keys);
+        if self.is_in_feed() {
+            face.open_input(out);
+        } else {
+            ask_for_line();
+        }
+        self.shown = Some(point);
+    }
+
+    /// Puts the other open requests first.
+    fn put_off(&mut self, point: &PersonPrompt) {
+        self.later.retain(|(run, hook)| (run, hook) != (&point.run, &point.hook));
+        self.later.push((point.run.clone(), point.hook.clone()));
+    }
+
+    /// Leaves the request to somebody at another terminal.
+    fn leave(&mut self, face: &mut Face, out: &mut OutputWriter) {
+        let Some(point) = self.shown.take() else { return };
+        face.close_input(out);
+        let elsewhere = point.elsewhere(self.beside());
+        self.waiting.leave(&point.run, &point.hook);
+        self.write(face, out, &point.run, &format!("not answered yet; {elsewhere}"));
+        self.ask(face, out);
+    }
+
+    /// Hands the reply to the run. Returns a message, unless the feed on this terminal shows the answer.
+    async fn reply(&mut self, point: &PersonPrompt, reply: PersonReply) -> Option<String> {
         let said = match &reply {
             PersonReply::Answers { answers } => {
                 answers.first().map(|(_, answer)| answer.clone()).unwrap_or_default()
@@ -179,26 +214,32 @@ impl TerminalPrompt {
             PersonReply::Approve => "allowed".to_owned(),
             PersonReply::Reject { .. } => "refused".to_owned(),
         };
-        match self.handle.answer(&point.run, Some(point.hook.clone()), reply).await {
+        let (run, hook) = (&point.run, &point.hook);
+        match self.handle.answer(run, Some(hook.clone()), reply, AnswerWay::Terminal).await {
             Ok(()) => {
-                self.waiting.answered(&point.run, &point.hook);
-                format!("answered: {}", plain_short(&said, ANSWER))
+                self.waiting.answered(run, hook);
+                (!self.is_in_feed()).then(|| format!("answered: {}", plain_short(&said, ANSWER)))
             }
             Err(RunError::AlreadyAnswered(_) | RunError::NothingAsked(_)) => {
-                self.waiting.leave(&point.run, &point.hook);
-                "answered elsewhere".to_owned()
+                self.waiting.leave(run, hook);
+                Some("answered elsewhere".to_owned())
             }
             Err(error) => {
                 let elsewhere = point.elsewhere(self.beside());
-                self.waiting.leave(&point.run, &point.hook);
-                format!("not answered: {error}; {elsewhere}")
+                self.waiting.leave(run, hook);
+                Some(format!("not answered: {error}; {elsewhere}"))
             }
         }
     }
 
-    /// Returns the first open request.
+    /// Returns the first open request. Requests that the person put off come last.
     fn first(&self) -> Option<PersonPrompt> {
-        first(self.waiting.list(), self.asker)
+        let place = |run: &RunId, hook: &HookId| self.later.iter().position(|(r, h)| (r, h) == (run, hook));
+        let mut open: Vec<&(RunId, Ask)> = self.waiting.list().iter().collect();
+        open.sort_by_key(|(run, ask)| place(run, &ask.hook).map_or(0, |at| at + 1));
+        first(&open, self.asker, |run, ask| {
+            self.waiting.spec_of(run).and_then(|spec| default_of(spec, ask)).map(str::to_owned)
+        })
     }
 
     /// Returns whether other requests are open too.
@@ -215,17 +256,24 @@ impl TerminalPrompt {
     fn write(&self, face: &mut Face, out: &mut OutputWriter, run: &RunId, line: &str) {
         let line = format!("  {line}");
         if self.is_in_feed() {
-            let lines = face.labelled(run, vec![self.screen.paint(TextTone::Careful, &line)]);
-            face.write(out, &lines);
+            let mut screen = self.screen;
+            screen.measure();
+            let lines = fold(&line, screen.width.saturating_sub(1));
+            let lines = lines.iter().map(|line| self.screen.paint(TextTone::Careful, line)).collect();
+            face.write(out, &face.labelled(run, lines));
         } else {
             face.labelled(run, vec![line]).iter().for_each(|line| note(line));
         }
     }
 }
 
-/// Returns the oldest open question.
-fn first(open: &[(RunId, Ask)], whose: Asker) -> Option<PersonPrompt> {
-    open.iter().find_map(|(run, ask)| PersonPrompt::first_of(run, ask, whose))
+/// Returns the first question that can be asked.
+fn first(
+    open: &[&(RunId, Ask)],
+    whose: Asker,
+    default: impl Fn(&RunId, &Ask) -> Option<String>,
+) -> Option<PersonPrompt> {
+    open.iter().find_map(|(run, ask)| PersonPrompt::first_of(run, ask, whose, default(run, ask).as_deref()))
 }
 
 #[cfg(test)]
@@ -241,7 +289,9 @@ mod tests {
     }
 
     fn first_line(open: &[(RunId, Ask)]) -> Option<String> {
-        first(open, Asker::Only).map(|point| point.lines(OtherRequests::Nothing)[0].clone())
+        let open: Vec<_> = open.iter().collect();
+        let first = first(&open, Asker::Only, |_, _| None);
+        first.map(|point| point.lines(OtherRequests::Nothing)[0].clone())
     }
 
     #[test]

@@ -13,12 +13,15 @@ use windlass_runtime::view::{AgentWords, Family, FeedScope, FeedStart, Subscript
 
 use super::alert::Alert;
 use super::drive::{FollowEnd, KEYS, RunKeeping, Viewer, drive};
-use super::feed::{Changes, Face, RunEnding, Style, TurnCount, envelope, summary, words};
+use super::feed::{
+    Changes, Face, RunEnding, Style, TurnCount, envelope, left_branches, open_tasks, summary, words,
+};
 use super::invocation::Invocation;
 use super::next_command;
 use super::output::OutputWriter;
 use super::report::{Report, note};
 use super::run_flags::OUTPUT;
+use super::task_watch::TaskWatch;
 use super::terminal_prompt::TerminalPrompt;
 use crate::exit::Exit;
 
@@ -119,11 +122,13 @@ impl WatchFlags {
         for state in family.below() {
             face.see_below(state);
         }
+        let mut tasks = TaskWatch::new(handle, begun);
+        tasks.count(face);
         let keeping = if self.stays { RunKeeping::Kept } else { RunKeeping::Temporary };
         if inline.is_some() && self.stays {
             face.show_keys(KEYS);
         }
-        let viewer = Viewer { face, out: &mut out, inline, alert };
+        let viewer = Viewer { face, out: &mut out, inline, alert, tasks: Some(&mut tasks) };
         let state = match drive(running, feed, viewer, keeping).await? {
             FollowEnd::Over(state) => state,
             FollowEnd::Background => {
@@ -146,6 +151,7 @@ impl WatchFlags {
         };
         if let Face::Human(_) = face {
             let mut lines = ending_lines(invocation, handle, &state, words::now().since(state.started));
+            lines.extend(tasks.tally().iter().flat_map(open_tasks));
             if self.stays {
                 lines.extend(next_command::lines(&state));
             }
@@ -215,7 +221,7 @@ pub(crate) fn ending_lines(
     let changes = handle.changes(&state.run).unwrap_or_default();
     let is_one = state.spec.only_session().is_some();
     let ending = RunEnding {
-        outcome,
+        outcome: &words::with_done(state, outcome),
         turns: if is_one {
             TurnCount::Iterations(state.turns())
         } else {
@@ -231,7 +237,10 @@ pub(crate) fn ending_lines(
             None => Changes::NoRepository,
         },
     };
-    summary(invocation.screen, &ending)
+    let mut lines = summary(invocation.screen, &ending);
+    // A repository that cannot be read does not change how the run ended.
+    lines.extend(left_branches(&state.run, &handle.left_branches(&state.run).unwrap_or_default()));
+    lines
 }
 
 /// Returns the exit code of a run. If the owner stopped before the run ended, that is an error.

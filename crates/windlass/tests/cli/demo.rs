@@ -35,6 +35,9 @@ fn two_iterations_a_failing_check_completion_and_nothing_left() {
         rest = &rest[place..];
     }
     assert_eq!(fs::read_dir(&temp).unwrap().count(), 0, "{}", story(&output));
+    let told = text(&output.stderr);
+    assert!(told.contains("you paid nothing") && told.contains("Try next"), "{told}");
+    assert!(told.lines().all(|line| line.chars().count() <= 80), "{told}");
     assert!(!stage.place.state().join("windlass").exists());
     assert!(stage.place.processes().is_empty());
 }

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::process::Stdio;
 
 use serde_json::json;
-use windlass_testkit::env::{story, text};
+use windlass_testkit::env::{story, text, untimed};
 use windlass_testkit::require_program;
 use windlass_testkit::wait::{soon, until};
 
@@ -109,8 +109,11 @@ fn the_logs_tell_a_run_as_it_was_told_live() {
     let live = stage.run(LOOP);
     assert_exit(&live, 0);
     let run = stage.newest("completed");
-    let told = text(&stage.run(&["logs", &run]).stdout);
-    let live = text(&live.stdout);
+    let timed = text(&stage.run(&["logs", &run]).stdout);
+    let is_time = |line: &str| line.get(..9).is_some_and(|time| time.matches(':').count() == 2);
+    let heads = timed.lines().filter(|line| line.contains("iteration "));
+    assert!(heads.clone().count() == 2 && heads.clone().all(is_time), "each line has its time: {timed}");
+    let (told, live) = (untimed(&timed), text(&live.stdout));
     // The end says how long it took and how to see more, which differs.
     let until_the_end = |text: &str| text.split("\n\ncompleted:").next().unwrap().to_owned();
     assert_eq!(until_the_end(&told), until_the_end(&live));

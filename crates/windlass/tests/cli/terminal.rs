@@ -231,22 +231,51 @@ fn a_question_that_somebody_answers_elsewhere_is_withdrawn() {
     let run = stage.newest("waiting");
     assert_exit(&stage.run(&["answer", &run, "80"]), 0);
     let screen = terminal.shows("on 80 then");
-    assert!(screen.contains("  answered elsewhere") && !screen.contains("half an answ"), "{screen}");
+    let said = screen.lines().find(|line| line.contains("answered by")).expect(&screen);
+    assert!(said.contains("(windlass answer, process ") && said.ends_with("): 80"), "{screen}");
+    assert!(!screen.contains("half an answ"), "{screen}");
     assert_eq!(terminal.code(), "0");
 }
 
 #[test]
-fn an_empty_line_leaves_the_question_to_be_answered_elsewhere() {
+fn an_empty_line_says_what_to_type_and_the_question_stays() {
     require_program!("tmux");
     let stage = Stage::playing(json!([port(), { "say": "on ${ANSWER} then" }, done()]));
     let terminal = Terminal::open(&stage, "windlass loop x --driver sim");
     terminal.shows("  >");
     terminal.types(&["Enter"]);
-    terminal.shows("not answered yet; answer it: windlass answer ");
-    terminal.shows("waiting for you");
-    let run = stage.newest("waiting");
-    assert_exit(&stage.run(&["answer", &run, "8080"]), 0);
+    let screen = terminal.shows("  >\n  type a number or your own answer\n  >");
+    assert_eq!(screen.matches("Which port?").count(), 1, "it is not asked again: {screen}");
+    terminal.types(&["2", "Enter"]);
     terminal.shows("on 8080 then");
+    assert_eq!(terminal.code(), "0");
+}
+
+/// A workflow with two questions at once, the first with a default.
+const TWO: &str = "name: two
+nodes:
+  - parallel: {}
+    branches:
+      a: [ { id: ship, ask: 'Ship it?', choices: [yes, no], default: no } ]
+      b: [ { id: name, ask: 'Which name?' } ]
+  - { id: end, shell: 'echo {{ outputs.ship.text }} {{ outputs.name.text }}' }
+";
+
+#[test]
+fn an_empty_line_takes_the_default_or_goes_to_the_next_question() {
+    require_program!("tmux");
+    let stage = Stage::playing(json!([{ "say": "hello" }]));
+    stage.place.write("repo/.windlass/workflows/two.yaml", TWO);
+    let terminal = Terminal::open(&stage, "windlass run --workflow two --driver sim");
+    let screen = terminal.shows("or press Enter for `no`");
+    assert!(screen.contains("    1. yes\n    2. no (default)\n"), "{screen}");
+    terminal.types(&["Enter"]);
+    terminal.shows("answered: no");
+    terminal.shows("`name` asks: Which name?");
+    terminal.types(&["Enter"]);
+    terminal.shows("  >\n  type your answer\n  >");
+    terminal.types(&["v2", "Enter"]);
+    terminal.shows("no v2");
     assert_eq!(terminal.code(), "0");
 }
 
@@ -311,12 +340,12 @@ fn a_tool_is_refused_where_the_run_is_watched() {
     let stage = Stage::playing(json!([{ "bash": "touch made" }, done()]));
     stage.place.write("config/windlass/config.toml", "[permissions]\nask = [\"Bash(touch *)\"]\n");
     let terminal = Terminal::open(&stage, "windlass loop x --driver sim");
-    terminal.shows("the agent wants to use Bash");
+    terminal.shows("the agent wants to run: touch made");
     terminal.shows("  >");
     terminal.types(&["what", "Enter"]);
     terminal.shows("that is neither y nor n");
     terminal.types(&["n not today", "Enter"]);
-    terminal.shows("denied Bash: not today");
+    terminal.shows("refused: not today");
     assert_eq!(terminal.code(), "0");
     assert!(!stage.place.repo().join("made").exists());
 }

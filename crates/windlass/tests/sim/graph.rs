@@ -6,6 +6,7 @@ use std::fs;
 use crate::place::{LIMIT, Place, last_turn, say};
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use windlass_testkit::env::untimed;
 use windlass_testkit::wait::until;
 
 /// A place with documents and turns by node.
@@ -185,7 +186,7 @@ fn an_answer_with_a_schema_is_a_value_and_a_wrong_one_is_asked_for_again() {
     let what = "the answer does not fit its schema: $.steps: must be an array, not a string";
     let again = json!({"node": "plan", "what": what, "attempt": 2, "of": 3, "until": null});
     assert_eq!(ran.all("run.retrying"), [&again]);
-    let told = place.go(&["logs", ran.run()]).stdout;
+    let told = untimed(&place.go(&["logs", ran.run()]).stdout);
     assert!(told.contains(&format!("\n  try 2 of 3: {what}\n")), "{told}");
     assert!(asked(&place, "plan")[1].starts_with("Your answer does not fit"), "{:?}", asked(&place, "plan"));
     assert_eq!(asked(&place, "do"), ["a then b"]);
@@ -219,7 +220,7 @@ fn a_sub_workflow_is_a_run_of_its_own_and_linked() {
     };
     let again = place.go(&["logs", ran.run(), "--json"]);
     assert_eq!(kinds(&again), kinds(&ran), "the log tells the runs below it, too, each line with its run");
-    let told = place.go(&["logs", ran.run()]).stdout;
+    let told = untimed(&place.go(&["logs", ran.run()]).stdout);
     let said = told.find("  [sub]   from inside\n").expect(&told);
     assert!(said < told.find("✓ sub completed").expect(&told), "{told}");
 }
@@ -366,7 +367,7 @@ fn a_node_is_tried_again_and_a_failure_can_be_lived_with() {
     let place = place(json!({}), &[document]);
     let ran = place.go(&["run", "--workflow", "again", "--json"]);
     ran.assert_ended(0, "completed", "all_done", 1);
-    let told = place.go(&["logs", ran.run()]).stdout;
+    let told = untimed(&place.go(&["logs", ran.run()]).stdout);
     for line in
         ["  try 2 of 4 in 10 ms: the command", "  try 3 of 4 in 20 ms: the command", "▸ flaky~3 (shell)"]
     {
@@ -422,7 +423,7 @@ fn a_paused_run_begins_nothing_until_it_goes_on() {
     let turns: Vec<&Value> =
         shown.lines[0]["data"]["nodes"].as_array().unwrap().iter().map(|node| &node["turns"]).collect();
     assert_eq!(turns, [1, 0], "the turn of `b` has not begun: {shown}");
-    let told = place.go(&["logs", &run]).stdout;
+    let told = untimed(&place.go(&["logs", &run]).stdout);
     assert!(told.contains("\nb will start when the run continues\n"), "{told}");
     assert_eq!(place.go(&["resume", &run]).code, 0);
     assert_eq!(going.end().code, 0);

@@ -17,6 +17,7 @@ mod entities_cli;
 mod examples;
 mod faults;
 mod floods;
+mod followed;
 mod formats;
 mod git_faults;
 mod graph;

@@ -184,7 +184,7 @@ fn everything_that_is_wrong_with_what_was_typed_is_said_at_once() {
         "error: input `a` must be a whole number, and is `x`\n",
         "error: input `b` must be true or false, and is `maybe`\n",
         "error: workflow `w` needs the input `c`\n  hint: give it: --input c=VALUE\n",
-        "error: workflow `w` works on its input, and there is none\n  hint: ",
+        "error: workflow `w` needs an input\n  hint: ",
     ];
     assert!(parts.iter().all(|part| ran.stderr.contains(part)), "{ran}");
 }
@@ -208,7 +208,7 @@ fn an_input_is_asked_for_where_it_is_used_and_nowhere_else() {
     write(&place, "outer", &outer(""));
     let refused = place.go(&["run", "--workflow", "outer"]);
     assert_eq!(refused.code, USAGE, "{refused}");
-    assert!(refused.stderr.contains("works on its input, and there is none"), "{refused}");
+    assert!(refused.stderr.contains("needs an input"), "{refused}");
     let ran = place.go(&["run", "--workflow", "outer", "something", "--dry-run"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{ran}");
 }

@@ -89,7 +89,7 @@ fn has_begun(state: &RunState, outer: &Node, seen: &NodeHistory, body: &[Node]) 
 }
 
 /// Returns a count of a loop: from its state while it is in progress, and then from its output.
-fn counted(state: &RunState, node: &Node, what: &str) -> u32 {
+pub(super) fn counted(state: &RunState, node: &Node, what: &str) -> u32 {
     let activity =
         actives(state).into_iter().filter(|active| active.step == node.id).map(|active| &active.activity);
     let mut now = activity.filter_map(|activity| match activity {

@@ -45,6 +45,7 @@ impl Story {
     fn of(body: Vec<Node>) -> Story {
         let spec = Spec {
             workflow: "test".into(),
+            description: None,
             seed: "seed".into(),
             input: "x".into(),
             inputs: BTreeMap::new(),

@@ -2,7 +2,9 @@
 //!
 //! The state keeps only the last instance, so this reads the log.
 
-use super::{ExplainedCause, Explanation, NodeProgress, SequencePosition, around, far, way};
+use super::{
+    ExplainedCause, Explanation, NodeProgress, SequencePosition, around, branch_taken, conditions, far, way,
+};
 use crate::engine::fold;
 use crate::event::Record;
 use crate::id::NodeId;
@@ -58,8 +60,13 @@ pub fn explain_time(state: &RunState, records: &[Record], instance: &NodeId) -> 
         cause: cause.clone(),
     };
     let around = around(state, &way, Some(instance));
-    let kind = spot.step()?.kind.word();
-    Some(Explanation { node, kind, far, why: ExplainedCause::Reached(cause), around, seen: Some(seen) })
+    let step = spot.step()?;
+    let kind = step.kind.word();
+    let news = records.iter().skip(place).flat_map(|record| &record.news);
+    let branch = branch_taken(step, instance, news.skip_while(|news| begins(news, instance).is_none()));
+    let conditions = conditions(state, step, Some(&seen), branch);
+    let why = ExplainedCause::Reached(cause);
+    Some(Explanation { node, kind, far, why, around, conditions, seen: Some(seen) })
 }
 
 /// Returns all instances of a node, in the order in which they started.

@@ -92,7 +92,12 @@ impl NodeRun for AskNode {
 
     fn apply(&self, cx: &mut DecisionCx<'_>, site: &mut NodeSite<'_>, (): (), event: &Event) -> Delivered {
         match event {
-            Event::PersonAnswered { reply, .. } => self.answer(cx, site, reply).into(),
+            Event::PersonAnswered { reply, origin, .. } => {
+                let outcome = self.answer(cx, site, reply);
+                // Logs from before answers had an origin must give the same outcomes as then.
+                let reason = origin.as_ref().and_then(|_| reply.reason());
+                outcome.map(|outcome| with_reason(outcome, reason)).into()
+            }
             _ => site.unexpected(cx, event),
         }
     }
@@ -114,7 +119,7 @@ impl AskNode {
     /// Returns the outcome of a question that the policy lets no one answer.
     fn unasked(&self, cx: &mut DecisionCx<'_>, site: &NodeSite<'_>, question: &str) -> Outcome {
         let id = &site.node.id;
-        let asks = format!("nobody was there to answer `{id}`: {question}");
+        let asks = format!("nobody was there to answer `{id}`: {}", question.trim_end());
         match (self.default.as_deref(), cx.spec.policy.on_question) {
             (Some(answer), _) => {
                 answered(cx, id, answer).because(format!("{asks} (used the default `{answer}`)"))
@@ -151,5 +156,13 @@ impl AskNode {
         cx.bookkeeping.asks.remove(place);
         cx.wait_is_over();
         Some(answered(cx, &site.node.id, &answer))
+    }
+}
+
+/// Adds the reason that a person gave for a no.
+fn with_reason(outcome: Outcome, reason: Option<&str>) -> Outcome {
+    match reason {
+        Some(reason) => outcome.because(format!("the answer is no: {reason}")),
+        None => outcome,
     }
 }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::active::{ActiveState, WaitSite};
 use super::pair::{Delivered, NodeOpening, NodeRun, NodeSite};
 use super::shape::{FieldKind, NodeShape};
+use crate::engine::explain::until_detail;
 use crate::engine::frame::Frame;
 use crate::engine::{DecisionCx, cancel, done, lane};
 use crate::event::Event;
@@ -232,9 +233,7 @@ fn judge<L: RoundsNode>(
             for condition in until {
                 match framed.is_true(cx, condition) {
                     Ok(true) => {
-                        return Some(
-                            done(EndReason::Until).because(format!("`{}` is true", condition.0.trim())),
-                        );
+                        return Some(done(EndReason::Until).because(until_detail(condition)));
                     }
                     Ok(false) => {}
                     Err(outcome) => return Some(outcome),

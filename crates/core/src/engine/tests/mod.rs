@@ -89,6 +89,7 @@ pub(super) fn spec_of(body: Vec<Drawn>) -> Spec {
     all_orders(&body, &mut sessions);
     Spec {
         workflow: "test".into(),
+        description: None,
         seed: "seed".into(),
         input: "do it".into(),
         inputs: BTreeMap::new(),
@@ -298,6 +299,7 @@ impl Story {
             inbox: InboxId::new("i"),
             hook: hook.map(HookId::new),
             reply: PersonReply::Answers { answers: vec![(String::new(), text.into())] },
+            origin: None,
         })
     }
 

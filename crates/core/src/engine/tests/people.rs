@@ -52,7 +52,12 @@ fn what_a_person_answered_is_not_lost_when_the_hook_had_given_up() {
     story.turn_asks("q", &from, question("which?")).turn_asks("p", &from, push("a"));
     story.answers(Some("q"), "blue");
     let yes = PersonReply::Approve;
-    story.tell(Event::PersonAnswered { inbox: InboxId::new("i"), hook: Some(HookId::new("p")), reply: yes });
+    story.tell(Event::PersonAnswered {
+        inbox: InboxId::new("i"),
+        hook: Some(HookId::new("p")),
+        reply: yes,
+        origin: None,
+    });
     let from = cut_off(&mut story, &["q", "p"]);
     story.turn_asks("q2", &from, question("which?"));
     assert_eq!(story.answer(), reply(&[("which?", "blue")]));
@@ -88,7 +93,7 @@ fn what_a_person_answered_counts_for_the_same_question_alone() {
     story.turn_asks("p", &from, push("a")).turn_asks("heard", &from, push("h"));
     for hook in ["p", "heard"] {
         let (hook, reply) = (Some(HookId::new(hook)), PersonReply::Approve);
-        story.tell(Event::PersonAnswered { inbox: InboxId::new("i"), hook, reply });
+        story.tell(Event::PersonAnswered { inbox: InboxId::new("i"), hook, reply, origin: None });
     }
     let y = story.open_of("y", Verb::Session);
     let from = cut_off(&mut story, &["p"]);
@@ -221,6 +226,7 @@ fn a_person_approves_or_rejects_a_tool_and_a_gate() {
         inbox: InboxId::new("i"),
         hook: Some(HookId::new(hook)),
         reply,
+        origin: None,
     };
     let write = HookKind::Tool(ToolCall::named("Write", json!({})));
     story.turn_asks("t", &x, write);
@@ -326,7 +332,7 @@ fn a_person_is_asked_once_about_one_call() {
         story.turn_asks(path, &turn, may_write(path));
         assert_eq!(story.state.bookkeeping.asks.len(), 1, "{path}");
         let no = PersonReply::Reject { reason: "no".into() };
-        story.tell(Event::PersonAnswered { inbox: InboxId::new("i"), hook: None, reply: no });
+        story.tell(Event::PersonAnswered { inbox: InboxId::new("i"), hook: None, reply: no, origin: None });
         assert_eq!(story.answer(), HookAnswer::Deny { reason: "no".into() });
     }
     story.turn_asks("left", &turn, writes());
@@ -337,4 +343,36 @@ fn a_person_is_asked_once_about_one_call() {
     });
     story.cleaned("x");
     assert!(story.state.bookkeeping.permitted.is_empty());
+}
+
+/// A run that waits for a person at its first node.
+fn gated() -> Story {
+    let mut spec = drawn(Builder::new("w").start(ask("Ship it?").id("gate").choices(["yes", "no"])));
+    spec.policy = Policy { on_permission: OnPermission::Ask, on_question: OnQuestion::Wait };
+    Story::of(spec)
+}
+
+#[test]
+fn a_no_keeps_its_reason_and_an_older_log_without_an_origin_ends_as_it_did() {
+    let origin =
+        crate::event::AnswerOrigin { user: "anna".into(), way: "windlass approve".into(), pid: 7, tty: None };
+    for (origin, detail) in [(Some(origin), Some("the answer is no: not today")), (None, None)] {
+        let mut story = gated();
+        let reply = PersonReply::Reject { reason: "not today".into() };
+        story.tell(Event::PersonAnswered { inbox: InboxId::new("i"), hook: None, reply, origin });
+        let outcome = story.state.bookkeeping.nodes[&NodeId::new("gate")].outcome.clone().unwrap();
+        assert_eq!(outcome.detail.as_deref(), detail);
+        assert_eq!(story.state.bookkeeping.outputs[&NodeId::new("gate")].text, "no");
+    }
+}
+
+#[test]
+fn an_answer_is_found_in_the_log_with_its_request() {
+    let mut story = gated();
+    story.answers(Some("ask/gate"), "perhaps");
+    story.answers(Some("ask/gate"), "Yes");
+    let found = crate::engine::explain::answers(&story.records);
+    let texts: Vec<&str> = found.iter().map(|given| given.ask.questions[0].text.as_str()).collect();
+    assert_eq!(texts, ["Ship it?"], "a text that is no choice is no answer");
+    assert_eq!(found[0].by, crate::engine::explain::AnsweredBy::Person(None));
 }

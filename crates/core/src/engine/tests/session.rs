@@ -399,6 +399,7 @@ fn a_question_waits_for_a_person_and_the_answer_goes_back_by_its_text() {
         inbox: InboxId::new("i"),
         hook: None,
         reply: PersonReply::Answers { answers: vec![(String::new(), "the blue one".into())] },
+        origin: None,
     });
     assert_eq!(story.answer(), reply(&[("which?", "the blue one")]));
     assert_eq!(story.state.progress(), Progress::Running);
@@ -415,6 +416,7 @@ fn questions_asked_together_wait_until_each_is_answered() {
         inbox: InboxId::new(question),
         hook: None,
         reply: PersonReply::Answers { answers: vec![(question.into(), text.into())] },
+        origin: None,
     };
     story.tell(answer("which db?", "pg"));
     assert!(story.step.effects.is_empty());

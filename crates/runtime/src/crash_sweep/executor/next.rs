@@ -142,7 +142,8 @@ impl Executor<'_> {
             if let Some(ask) = state.bookkeeping.asks.first().cloned() {
                 let reply = PersonReply::Answers { answers: vec![(String::new(), "yes".into())] };
                 let id = format!("reply/{}", ask.hook);
-                return self.ask(&run, &id, &InboxMessage::Reply { hook: Some(ask.hook), reply });
+                let message = InboxMessage::Reply { hook: Some(ask.hook), reply, origin: None };
+                return self.ask(&run, &id, &message);
             }
             let listens = actives(state).into_iter().find_map(|active| match &active.activity {
                 Activity::Listen(ListenState { name }) if name != NEVER_TOLD => {

@@ -21,10 +21,8 @@ pub(super) fn lines(screen: Terminal, style: Style, workspace: &str, event: &Age
     match event {
         AgentEvent::Text { text, side, .. } => speech(screen, style, text, *side),
         AgentEvent::Thinking { text, side } if style.thinking => thought(screen, style, text, *side),
-        // The prompt shows the question itself.
-        AgentEvent::ToolUse { name, side, asks: true, .. } => {
-            vec![tool(screen, name, "", *side)]
-        }
+        // The question itself is shown, and not the tool that asks it.
+        AgentEvent::ToolUse { asks: true, .. } => Vec::new(),
         AgentEvent::ToolUse { name, summary, side, .. } => {
             vec![tool(screen, name, within(workspace, summary), *side)]
         }

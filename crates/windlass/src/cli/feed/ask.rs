@@ -1,14 +1,16 @@
 //! Describes the requests that only a person can answer, and the commands that answer them.
 
+use windlass_core::graph::walk::find;
+use windlass_core::graph::workflow::{AskNode, NodeKind};
 use windlass_core::hook::{Question, QuestionOption};
 use windlass_core::id::{HookId, RunId};
 use windlass_core::run::Ask;
+use windlass_core::spec::Spec;
 
 use super::nodes::named;
+use super::wants::wants;
 use crate::cli::sanitize::{plain, plain_line, plain_short, shorten};
 
-/// The longest input of a tool that is shown.
-const INPUT: usize = 300;
 /// The longest request on one line.
 const GIST: usize = 120;
 /// The longest line of a question, and the most lines that are shown.
@@ -38,16 +40,31 @@ impl OtherRequests {
     }
 }
 
-/// Describes the question or the tool, with the command that answers it.
-pub(crate) fn describe(run: &RunId, ask: &Ask, whose: Asker, beside: OtherRequests) -> Vec<String> {
+/// Describes the question or the tool, with the command that answers it. `default` is the answer that an
+/// `ask` node takes if nobody answers.
+pub(crate) fn describe(
+    run: &RunId,
+    ask: &Ask,
+    whose: Asker,
+    beside: OtherRequests,
+    default: Option<&str>,
+) -> Vec<String> {
     let to = to(&ask.hook, beside);
-    match &ask.tool {
-        Some(tool) => vec![
-            wants(&asker(ask, whose), &tool.name, &tool.input.to_string()),
-            format!("allow it:  windlass approve {run}{to}"),
-            format!("refuse it: windlass approve {run}{to} --deny \"why\""),
-        ],
-        None => question(run, ask, &asker(ask, whose), &to),
+    let Some(tool) = &ask.tool else { return question(run, ask, &asker(ask, whose), &to, default) };
+    let mut lines = wants(&asker(ask, whose), tool);
+    lines.push(format!("allow it:  windlass approve {run}{to}"));
+    lines.push(format!("refuse it: windlass approve {run}{to} --deny \"why\""));
+    lines
+}
+
+/// Returns the default of the `ask` node that asks.
+pub(crate) fn default_of<'s>(spec: &'s Spec, ask: &Ask) -> Option<&'s str> {
+    if !is_of_workflow(ask) {
+        return None;
+    }
+    match &find(&spec.body, &ask.node.in_workflow())?.kind {
+        NodeKind::Ask(AskNode { default, .. }) => default.as_deref(),
+        _ => None,
     }
 }
 
@@ -58,7 +75,8 @@ pub(crate) fn gist(ask: &Ask) -> String {
         let texts: Vec<&str> = ask.questions.iter().map(|question| question.text.as_str()).collect();
         return plain_short(&format!("{who} asks: {}", texts.join(" ")), GIST);
     };
-    plain_short(&wants(&who, &tool.name, &tool.input.to_string()), GIST)
+    let first = wants(&who, tool).into_iter().next().unwrap_or_default();
+    plain_short(&first, GIST)
 }
 
 /// Returns the command that answers exactly this request.
@@ -104,16 +122,12 @@ pub(crate) fn choices(ask: &Ask) -> Vec<String> {
 
 /// Finds the choice that a text means. Ignores case and surrounding blanks.
 pub(crate) fn choice<'a>(choices: &'a [String], text: &str) -> Option<&'a String> {
-    choices.iter().find(|choice| choice.trim().eq_ignore_ascii_case(text.trim()))
+    choices.iter().find(|choice| is_same(choice, text))
 }
 
-/// Says which tool the agent wants to use, and with what input.
-pub(super) fn wants(who: &str, tool: &str, input: &str) -> String {
-    format!("{who} wants to use {}: {}", plain_line(tool), plain_short(input, INPUT))
-}
-
-fn question(run: &RunId, ask: &Ask, who: &str, to: &str) -> Vec<String> {
-    let mut lines: Vec<String> = ask.questions.iter().flat_map(|question| one(question, who)).collect();
+fn question(run: &RunId, ask: &Ask, who: &str, to: &str, default: Option<&str>) -> Vec<String> {
+    let one = |question| one(question, who, default);
+    let mut lines: Vec<String> = ask.questions.iter().flat_map(one).collect();
     lines.push(match ask.questions.as_slice() {
         [_, _, ..] => format!("answer each: windlass answer {run} \"TEXT\" --question \"QUESTION\"{to}"),
         _ => format!("answer it: windlass answer {run} \"TEXT\"{to}"),
@@ -122,9 +136,11 @@ fn question(run: &RunId, ask: &Ask, who: &str, to: &str) -> Vec<String> {
 }
 
 /// Describes a question and its choices.
-fn one(question: &Question, who: &str) -> Vec<String> {
+fn one(question: &Question, who: &str, default: Option<&str>) -> Vec<String> {
     let mut lines = asked(&format!("{who} asks"), question);
-    lines.extend(options(question).iter().map(|option| format!("  - {option}")));
+    lines.extend(options(question, default).iter().map(|option| format!("  - {option}")));
+    let unlisted = default.filter(|_| question.options.is_empty());
+    lines.extend(unlisted.map(|default| format!("  default: {}", plain_short(default, LINE))));
     lines
 }
 
@@ -140,15 +156,24 @@ pub(super) fn asked(who: &str, question: &Question) -> Vec<String> {
     lines
 }
 
-/// Returns the choices, one per line.
-pub(super) fn options(question: &Question) -> Vec<String> {
-    let line = |QuestionOption { label, description }: &QuestionOption| match description {
-        Some(description) if description != label => {
-            format!("{}: {}", plain_line(label), plain_line(description))
+/// Returns the choices, one per line, and marks the default.
+pub(super) fn options(question: &Question, default: Option<&str>) -> Vec<String> {
+    let is_default = |label: &str| default.is_some_and(|default| is_same(default, label));
+    let line = |QuestionOption { label, description }: &QuestionOption| {
+        let mark = if is_default(label) { " (default)" } else { "" };
+        match description {
+            Some(description) if description != label => {
+                format!("{}{mark}: {}", plain_line(label), plain_line(description))
+            }
+            Some(_) | None => format!("{}{mark}", plain_line(label)),
         }
-        Some(_) | None => plain_line(label),
     };
     question.options.iter().map(line).collect()
+}
+
+/// Compares two answers. Ignores case and surrounding blanks.
+fn is_same(one: &str, other: &str) -> bool {
+    one.trim().eq_ignore_ascii_case(other.trim())
 }
 
 #[cfg(test)]
@@ -160,7 +185,7 @@ mod tests {
     use super::*;
 
     fn lines(ask: &Ask) -> Vec<String> {
-        describe(&RunId::new("k3f9"), ask, Asker::Only, OtherRequests::Nothing)
+        describe(&RunId::new("k3f9"), ask, Asker::Only, OtherRequests::Nothing, None)
     }
 
     fn asked(hook: &str, question: Question) -> Ask {
@@ -176,10 +201,16 @@ mod tests {
     fn a_node_of_the_workflow_asks_in_its_own_name_and_takes_only_its_choices() {
         let question = Question::of_workflow("Ship it?", &["Yes".to_owned(), "no".to_owned()]);
         let ask = asked("ask/ship@2", question.clone());
-        let lines = describe(&RunId::new("k3f9"), &ask, Asker::OneOfSeveral, OtherRequests::Nothing);
+        let (run, none) = (RunId::new("k3f9"), OtherRequests::Nothing);
+        let lines = describe(&run, &ask, Asker::OneOfSeveral, none, Some("NO"));
         assert_eq!(
             lines,
-            ["`ship` asks: Ship it?", "  - Yes", "  - no", "answer it: windlass answer k3f9 \"TEXT\""]
+            [
+                "`ship` asks: Ship it?",
+                "  - Yes",
+                "  - no (default)",
+                "answer it: windlass answer k3f9 \"TEXT\""
+            ]
         );
         let choices = choices(&ask);
         assert_eq!(choices, ["Yes", "no"]);
@@ -217,7 +248,8 @@ mod tests {
     #[test]
     fn where_several_things_wait_each_command_says_which_it_answers() {
         let run = RunId::new("k3f9");
-        let last = |ask: &Ask| describe(&run, ask, Asker::OneOfSeveral, OtherRequests::Others).pop().unwrap();
+        let last =
+            |ask: &Ask| describe(&run, ask, Asker::OneOfSeveral, OtherRequests::Others, None).pop().unwrap();
         let node = asked("ask/ship@2", Question::open("Ship it?"));
         assert_eq!(last(&node), "answer it: windlass answer k3f9 \"TEXT\" --to ask/ship@2");
         assert_eq!(gist(&node), "`ship` asks: Ship it?");
@@ -237,7 +269,8 @@ mod tests {
     #[test]
     fn a_tool_is_allowed_or_refused() {
         let lines = lines(&wanted("WebFetch", json!({"url": "http://x"})));
-        assert_eq!(lines[0], "the agent wants to use WebFetch: {\"url\":\"http://x\"}");
-        assert_eq!(lines[2], "refuse it: windlass approve k3f9 --deny \"why\"");
+        assert_eq!(lines[0], "the agent wants to use WebFetch");
+        assert_eq!(lines[1], "    url: http://x");
+        assert_eq!(lines[3], "refuse it: windlass approve k3f9 --deny \"why\"");
     }
 }

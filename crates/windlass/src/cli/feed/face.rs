@@ -8,6 +8,7 @@ use windlass_core::time::Moment;
 
 use super::human::Human;
 use super::json::JsonFeed;
+use super::line_times::{self, LineTimes};
 use crate::cli::output::OutputWriter;
 use crate::cli::terminal::Terminal;
 
@@ -24,6 +25,8 @@ pub(crate) struct Style {
 pub(crate) enum Face {
     /// Lines for people.
     Human(Box<Human>),
+    /// Lines for people, each with its time.
+    Timed(Box<Human>, LineTimes),
     /// JSON for programs.
     Json(JsonFeed),
     /// No display.
@@ -36,6 +39,12 @@ impl Face {
         Face::Human(Box::new(Human::new(screen, style, run.clone())))
     }
 
+    /// Creates a display with lines for people, each with its time.
+    pub(crate) fn timed(screen: Terminal, style: Style, run: &RunId) -> Face {
+        let screen = Terminal { width: screen.width.saturating_sub(line_times::WIDTH), ..screen };
+        Face::Timed(Box::new(Human::new(screen, style, run.clone())), LineTimes::default())
+    }
+
     /// Creates a display with one JSON object per line.
     pub(crate) fn json(run: &RunId, style: Style) -> Face {
         Face::Json(JsonFeed::new(run.clone(), style))
@@ -43,15 +52,26 @@ impl Face {
 
     /// Takes in the state of a run that is shown from the middle on.
     pub(crate) fn see(&mut self, state: &RunState) {
-        if let Face::Human(human) = self {
-            human.see(state);
+        match self {
+            Face::Human(human) | Face::Timed(human, _) => human.see(state),
+            Face::Json(json) => json.see(state),
+            Face::Quiet => {}
         }
     }
 
     /// Takes in the state of a run below it.
     pub(crate) fn see_below(&mut self, state: &RunState) {
+        match self {
+            Face::Human(human) | Face::Timed(human, _) => human.see_below(state),
+            Face::Json(json) => json.see(state),
+            Face::Quiet => {}
+        }
+    }
+
+    /// Sets how many tasks of the run's task file are done, and how many there are.
+    pub(crate) fn count_tasks(&mut self, done: usize, all: usize) {
         if let Face::Human(human) = self {
-            human.see_below(state);
+            human.nodes.tasks.count(done, all);
         }
     }
 
@@ -59,6 +79,7 @@ impl Face {
     pub(crate) fn record(&mut self, out: &mut OutputWriter, from: &[RunId], record: &Record) {
         let lines = match self {
             Face::Human(human) => human.record(from, record),
+            Face::Timed(human, times) => times.stamp(human.screen, record.at, human.record(from, record)),
             Face::Json(json) => json.record(from, record),
             Face::Quiet => return,
         };
@@ -76,6 +97,7 @@ impl Face {
     ) {
         let lines = match self {
             Face::Human(human) => human.agent(from, effect, event),
+            Face::Timed(human, times) => times.stamp(human.screen, at, human.agent(from, effect, event)),
             Face::Json(json) => json.agent(from, effect, event, at).into_iter().collect(),
             Face::Quiet => return,
         };
@@ -86,6 +108,7 @@ impl Face {
     pub(crate) fn left_out(&mut self, out: &mut OutputWriter, from: &[RunId], count: u64, at: Moment) {
         let lines = match self {
             Face::Human(human) => human.left_out(from, count),
+            Face::Timed(human, times) => times.stamp(human.screen, at, human.left_out(from, count)),
             Face::Json(json) => vec![json.left_out(from, count, at)],
             Face::Quiet => return,
         };
@@ -95,7 +118,7 @@ impl Face {
     /// Shows a message that is not part of the feed.
     pub(crate) fn remark(&mut self, out: &mut OutputWriter, text: &str) {
         match self {
-            Face::Human(_) => self.write(out, &[text.to_owned()]),
+            Face::Human(_) | Face::Timed(..) => self.write(out, &[text.to_owned()]),
             Face::Json(_) => crate::cli::report::note(text),
             Face::Quiet => {}
         }
@@ -164,14 +187,14 @@ impl Face {
     pub(crate) fn lines_since_input(&self) -> usize {
         match self {
             Face::Human(human) => human.bottom.lines(),
-            Face::Json(_) | Face::Quiet => 0,
+            Face::Timed(..) | Face::Json(_) | Face::Quiet => 0,
         }
     }
 
     /// Labels lines about a run below with the nodes that started it.
     pub(crate) fn labelled(&self, run: &RunId, lines: Vec<String>) -> Vec<String> {
         match self {
-            Face::Human(human) => human.labelled(run, lines),
+            Face::Human(human) | Face::Timed(human, _) => human.labelled(run, lines),
             Face::Json(_) | Face::Quiet => lines,
         }
     }

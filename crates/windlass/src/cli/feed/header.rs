@@ -5,8 +5,12 @@ use windlass_core::spec::{SessionSettings, Spec};
 
 use super::nodes::Nodes;
 use super::words;
-use crate::cli::sanitize::plain_line;
+use super::wrap::{first, wrap};
+use crate::cli::sanitize::{plain, plain_line};
 use crate::cli::terminal::{Terminal, TextTone};
+
+/// The most lines of a description that are shown.
+const DESCRIPTION: usize = 4;
 
 /// Returns the header of a run.
 pub(super) fn lines(screen: Terminal, run: &RunId, spec: &Spec, nodes: &Nodes) -> Vec<String> {
@@ -24,11 +28,19 @@ pub(super) fn lines(screen: Terminal, run: &RunId, spec: &Spec, nodes: &Nodes) -
         let names: Vec<String> = spec.checks.iter().map(|check| plain_line(&check.name)).collect();
         facts.push(format!("checks: {}", names.join(", ")));
     }
-    vec![
-        screen.paint(TextTone::Strong, &title),
-        format!("  in {}", plain_line(&spec.workspace)),
-        format!("  {}", facts.join(dot)),
-    ]
+    let mut lines = vec![screen.paint(TextTone::Strong, &title)];
+    let description = spec.description.as_deref().map(str::trim).filter(|text| !text.is_empty());
+    lines.extend(description.into_iter().flat_map(|text| about(screen, text)));
+    lines.push(format!("  in {}", plain_line(&spec.workspace)));
+    lines.push(format!("  {}", facts.join(dot)));
+    lines
+}
+
+/// Wraps the description of the workflow.
+fn about(screen: Terminal, description: &str) -> Vec<String> {
+    let (mut lines, hidden) = first(wrap(&plain(description), "  ", screen.width), DESCRIPTION);
+    lines.extend((hidden > 0).then(|| "  ...".to_owned()));
+    lines
 }
 
 /// Collects a word from each session, without duplicates.

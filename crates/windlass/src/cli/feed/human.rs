@@ -4,17 +4,21 @@
 
 mod children;
 pub(super) mod repeats;
+mod resumed;
 mod turns;
 mod waits;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use windlass_core::agent::AgentEvent;
+use windlass_core::engine::explain::{AskTracker, GivenAnswer, branch_taken};
 use windlass_core::event::{Event, LandingEnd, Record, SessionEnd};
+use windlass_core::graph::walk::find;
+use windlass_core::graph::workflow::{IfNode, NodeKind};
 use windlass_core::hook::HookAnswer;
-use windlass_core::id::{EffectId, HookId, NodeId, RunId};
+use windlass_core::id::{EffectId, NodeId, RunId};
 use windlass_core::looping::verdict::CheckResult;
-use windlass_core::run::{News, RunState};
+use windlass_core::run::News;
 use windlass_core::spec::Spec;
 use windlass_core::time::Moment;
 use windlass_core::usage::Usage;
@@ -25,7 +29,7 @@ use super::nodes::Nodes;
 use super::status_line::StatusLine;
 use super::words::{self, span};
 use super::wrap::{first, wrap};
-use super::{agent, header, steps};
+use super::{agent, answers, header, steps};
 use crate::cli::sanitize::{columns, plain, plain_line, plain_short, shorten};
 use crate::cli::terminal::{Terminal, TextTone};
 use repeats::Repeats;
@@ -38,22 +42,24 @@ const CHECK_LINES: usize = 10;
 const REFUSALS: usize = 32;
 /// The length of a reason that tells it from others.
 const REASON: usize = 80;
+/// The phase of a run whose agents work.
+const WORKING: &str = "working";
 /// The smallest width of the lines of a sub-run.
 const NARROWEST: usize = 20;
 
 /// The feed of a run for a person.
 pub(crate) struct Human {
-    screen: Terminal,
+    pub(super) screen: Terminal,
     style: Style,
     run: RunId,
     /// The run is shown within another run, which has printed its header.
     is_child: bool,
     /// The prefix of its lines there.
     stands: LinePrefix,
-    workflow: String,
+    spec: Option<Box<Spec>>,
     started: Option<Moment>,
     workspace: String,
-    nodes: Nodes,
+    pub(super) nodes: Nodes,
     /// Without checks, a `check` node is not shown.
     has_checks: bool,
     /// The nodes that are not shown.
@@ -67,8 +73,7 @@ pub(crate) struct Human {
     children: BTreeMap<RunId, Human>,
     /// The reasons of denied tool calls whose results have not arrived yet.
     denied: Vec<String>,
-    /// The open requests: the node and the hook call.
-    asked: Vec<(NodeId, HookId)>,
+    asks: AskTracker,
     /// The terminal prompt shows the questions, so the feed does not.
     answers_here: bool,
     /// The keys that control the run, for people.
@@ -86,7 +91,7 @@ impl Human {
             run,
             is_child: false,
             stands: LinePrefix::Depth(0),
-            workflow: String::new(),
+            spec: None,
             started: None,
             workspace: String::new(),
             nodes: Nodes::unknown(),
@@ -99,21 +104,11 @@ impl Human {
             below: BTreeMap::new(),
             children: BTreeMap::new(),
             denied: Vec::new(),
-            asked: Vec::new(),
+            asks: AskTracker::default(),
             answers_here: false,
             keys: "",
             repeats: Repeats::default(),
             bottom: StatusLine::default(),
-        }
-    }
-
-    /// Takes in the state of a run that is shown from the middle on.
-    pub(crate) fn see(&mut self, state: &RunState) {
-        self.nodes.see(state);
-        self.is_paused = state.bookkeeping.paused;
-        state.bookkeeping.asks.iter().for_each(|ask| self.sees_ask(ask));
-        for planned in &state.bookkeeping.open {
-            self.know_child(planned);
         }
     }
 
@@ -140,14 +135,18 @@ impl Human {
     }
 
     fn own(&mut self, record: &Record) -> Vec<String> {
-        self.see_asks(record);
+        let given = self.asks.see(record);
+        self.nodes.tasks.event(&record.event);
         let mut lines = self.event(record);
-        for news in &record.news {
+        lines.extend(given.into_iter().flat_map(|given| self.answered(&given)));
+        for (at, news) in record.news.iter().enumerate() {
             if Repeats::ends_with(news) {
                 let counted = self.repeats.counted();
                 lines.extend(counted.iter().map(|line| self.screen.paint(TextTone::Careful, line)));
             }
             lines.extend(self.news(news, record));
+            lines.extend(self.branch(news, record.news.iter().skip(at + 1)));
+            self.nodes.tasks.news(news, &record.event);
         }
         for planned in &record.effects {
             lines.extend(self.know_child(planned));
@@ -157,7 +156,7 @@ impl Human {
 
     fn begin(&mut self, spec: &Spec) -> Vec<String> {
         self.workspace.clone_from(&spec.workspace);
-        self.workflow.clone_from(&spec.workflow);
+        self.spec = Some(Box::new(spec.clone()));
         self.nodes = Nodes::of(spec);
         self.has_checks = !spec.checks.is_empty();
         if self.is_child { Vec::new() } else { header::lines(self.screen, &self.run, spec, &self.nodes) }
@@ -185,9 +184,11 @@ impl Human {
             // The line about the task says why.
             Event::Landed { end: LandingEnd::Refused { .. } | LandingEnd::Hindered { .. }, .. } => Vec::new(),
             Event::Landed { effect, end: LandingEnd::Landed { what } } => {
-                let sign = self.screen.check(true);
-                let round = plain_line(effect.node.as_str());
-                self.at_depth(&effect.node, 1, vec![format!("{sign} {round}: {}", plain_short(what, 200))])
+                let line = format!("{} {}", self.screen.check(true), plain_short(what, 200));
+                match self.nodes.tasks.label_of_round(&effect.node) {
+                    Some(task) => LinePrefix::label(&task).put(vec![line]),
+                    None => self.at_depth(&effect.node, 1, vec![line]),
+                }
             }
             Event::RunSpent { effect, spent } => {
                 self.below.insert(effect.node.clone(), spent.usage);
@@ -199,8 +200,9 @@ impl Human {
             }
             Event::EventReceived { name, .. } => self.lines(name, record),
             Event::CancelAsked { .. } if self.is_child => Vec::new(),
-            Event::CancelAsked { .. } => {
-                vec!["cancelling: stopping the agent and cleaning up".to_owned()]
+            Event::CancelAsked { inbox } => {
+                let by = if inbox.is_some() { " (`windlass cancel`)" } else { "" };
+                vec![format!("cancelling{by}: stopping the agent and cleaning up")]
             }
             Event::InterruptAsked { .. } if self.is_child => Vec::new(),
             Event::InterruptAsked { .. } => {
@@ -243,7 +245,9 @@ impl Human {
             }
             News::HookDecided { tool, answer, .. } => {
                 let lines = self.decision(tool.as_deref(), answer);
-                self.margin_of_hook(&record.event).put(lines)
+                // The line about a person's answer says the same.
+                let is_said = matches!(record.event, Event::PersonAnswered { .. });
+                if is_said { Vec::new() } else { self.margin_of_hook(&record.event).put(lines) }
             }
             News::IterationFinished { node, iteration, goes_on, .. } => {
                 self.turns.entry(node.clone()).or_default().heading = goes_on.then_some(iteration + 1);
@@ -259,7 +263,7 @@ impl Human {
                 self.under(node, lines)
             }
             News::TakenOver if self.is_child => Vec::new(),
-            News::TakenOver => vec![format!("  resuming where it left off")],
+            News::TakenOver => self.resuming(),
             News::Continued { .. } if self.is_child => Vec::new(),
             News::Continued { by, with } => self.continued(by, with),
             News::Paused => self.paused(),
@@ -270,7 +274,7 @@ impl Human {
                 .into_iter()
                 .collect(),
             News::GoesOn => {
-                self.phase = "working";
+                self.phase = WORKING;
                 self.is_paused = false;
                 self.unless_child("resumed")
             }
@@ -303,9 +307,9 @@ impl Human {
         let screen = self.screen;
         match news {
             News::NodeStarted { node, kind, about } => {
-                self.phase = "working";
+                self.phase = WORKING;
                 self.nodes.began(node);
-                if kind == "check" && !self.has_checks {
+                if kind == "clear_context" || kind == "check" && !self.has_checks {
                     self.silent.insert(node.clone());
                     return Vec::new();
                 }
@@ -330,8 +334,7 @@ impl Human {
                 self.at_depth(node, 0, vec![steps::skipped(screen, &self.nodes.name(node), why)])
             }
             News::Round { node, round, task } => {
-                let has_jobs = self.nodes.has_jobs(node);
-                let line = steps::round(screen, *round, task.as_deref(), event, has_jobs);
+                let line = steps::round(screen, *round, task.as_deref(), event);
                 self.at_depth(node, 1, vec![line])
             }
             News::Task { node, task, status, why } => {
@@ -341,16 +344,38 @@ impl Human {
         }
     }
 
+    /// Prefixes the lines that name a node themselves. Where several tasks run at once, the task is the label.
     fn at_depth(&self, node: &NodeId, deeper: usize, lines: Vec<String>) -> Vec<String> {
-        LinePrefix::Depth(self.nodes.depth(node) + deeper).put(lines)
+        match self.nodes.task_label(node) {
+            Some(task) => LinePrefix::label(&task).put(lines),
+            None => LinePrefix::Depth(self.nodes.depth(node) + deeper).put(lines),
+        }
     }
 
-    /// Returns the prefix of the lines about a node.
+    /// Returns the prefix of the lines about a node. In a block of several branches it is a label, from the
+    /// start of the block to its end.
     fn margin(&self, node: &NodeId) -> LinePrefix {
-        if self.nodes.has_several_sessions() {
-            return LinePrefix::label(&self.nodes.name(node));
+        match self.nodes.label(node) {
+            Some(label) => LinePrefix::label(&label),
+            None => LinePrefix::Depth(self.nodes.depth(node)),
         }
-        LinePrefix::Depth(self.nodes.depth(node))
+    }
+
+    /// Says who answered a request, and what.
+    fn answered(&self, given: &GivenAnswer) -> Vec<String> {
+        let line = format!("  {}", answers::answered(given));
+        self.margin(&given.ask.node).put(vec![self.screen.paint(TextTone::Careful, &line)])
+    }
+
+    /// Says which branch an `if` took, and why.
+    fn branch<'n>(&self, news: &News, after: impl Iterator<Item = &'n News>) -> Option<String> {
+        let News::NodeStarted { node: instance, kind, .. } = news else { return None };
+        let body = &self.spec.as_ref().filter(|_| kind == "if")?.body;
+        let node = find(body, &instance.in_workflow())?;
+        let NodeKind::If(IfNode { condition, otherwise, .. }) = &node.kind else { return None };
+        let held = branch_taken(node, instance, after)?;
+        let line = steps::branch(self.screen, condition.0.trim(), held, otherwise.is_empty());
+        self.at_depth(instance, 0, vec![line]).pop()
     }
 
     /// Prefixes lines about a node, if the node is known.
@@ -410,8 +435,11 @@ impl Human {
             return Vec::new();
         }
         let margin = self.margin(&effect.node);
-        let lines = agent::lines(self.within(&margin), self.style, &self.workspace, event);
-        if lines.is_empty() {
+        let workspace = self.nodes.workspace(&effect.node).unwrap_or(&self.workspace);
+        let lines = agent::lines(self.within(&margin), self.style, workspace, event);
+        // The heading of a turn comes before its question.
+        let asks = matches!(event, AgentEvent::ToolUse { asks: true, .. });
+        if lines.is_empty() && !asks {
             return lines;
         }
         let mut all = self.heading(&effect.node);
@@ -426,9 +454,13 @@ impl Human {
         }
         self.screen.measure();
         let elapsed = self.started.map_or(0, |started| now.since(started));
-        let mut facts = self.far();
+        let tasks = self.nodes.tasks.progress();
         let phase = if self.is_paused { "paused" } else { self.phase };
-        facts.extend([phase.to_owned(), span(elapsed / 1000 * 1000)]);
+        let mut facts = if tasks.is_empty() { self.far() } else { tasks };
+        // The tasks in progress say that the run works.
+        let is_said = self.nodes.tasks.is_busy() && phase == WORKING;
+        facts.extend((!is_said).then(|| phase.to_owned()));
+        facts.push(span(elapsed / 1000 * 1000));
         let mut usage = self.usage;
         self.below.values().for_each(|below| usage.add(below));
         if let Some(cost) = usage.cost_usd {
@@ -446,7 +478,8 @@ impl Human {
     /// Returns the node in progress and its turn.
     fn far(&self) -> Vec<String> {
         let turn = |node: &NodeId| {
-            let iteration = self.turns.get(node).map_or(0, |turns| turns.iteration);
+            let turns = self.turns.get(node);
+            let iteration = turns.map_or(0, |turns| turns.heading.unwrap_or(turns.iteration));
             (iteration > 0).then(|| self.place(node, iteration))
         };
         if self.nodes.is_one() {

@@ -3,22 +3,26 @@
 //! Foreign text keeps its meaning: control characters become JSON escapes.
 
 mod nodes;
+mod seen;
 
 use jiff::Timestamp;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use windlass_core::agent::AgentEvent;
 use windlass_core::effect::{Effect, Planned};
 use windlass_core::event::{Event, Record};
 use windlass_core::hook::HookAnswer;
 use windlass_core::id::{EffectId, RunId};
-use windlass_core::run::{News, Waiting};
+use windlass_core::run::{News, RunState, Waiting};
 use windlass_core::spec::Spec;
 use windlass_core::time::Moment;
 
+use super::answers;
 use super::face::Style;
 use crate::cli::sanitize::plain_json;
 use crate::exit::Exit;
+use seen::SeenRuns;
+pub(crate) use seen::add_output;
 
 /// The version of every line.
 const VERSION: u32 = 1;
@@ -32,12 +36,13 @@ pub(crate) struct JsonFeed {
     /// The time of the last line. No line is older than the one above it, even if its event was decided
     /// earlier.
     last: Moment,
+    seen: SeenRuns,
 }
 
 impl JsonFeed {
     /// Creates the feed of one run.
     pub(crate) fn new(run: RunId, style: Style) -> JsonFeed {
-        JsonFeed { run, style, is_many: false, last: Moment(0) }
+        JsonFeed { run, style, is_many: false, last: Moment(0), seen: SeenRuns::default() }
     }
 
     /// Makes sure that no line is older than `at`.
@@ -45,8 +50,15 @@ impl JsonFeed {
         self.last = self.last.max(at);
     }
 
+    /// Takes in the state of a run that is shown from the middle on.
+    pub(crate) fn see(&mut self, state: &RunState) {
+        self.seen.see(state);
+    }
+
     /// Returns the lines of a record of this run, or of a run below it; `from` is the path to that run.
     pub(crate) fn record(&mut self, from: &[RunId], record: &Record) -> Vec<String> {
+        let run = from.last().unwrap_or(&self.run).clone();
+        let given = self.seen.record(&run, record);
         let first = match &record.event {
             Event::RunStarted { spec } => {
                 self.is_many |= spec.only_session().is_none();
@@ -55,15 +67,32 @@ impl JsonFeed {
             _ => None,
         };
         let mut all: Vec<(&str, Value)> = first.into_iter().collect();
+        all.extend(given.iter().map(|given| ("run.answered", answers::object(given))));
         for news in &record.news {
             let (kind, mut data) = news_line(news);
+            if let Value::Object(map) = &mut data {
+                self.seen.add_results(&run, news, record, map);
+                self.add_default(&run, news, map);
+            }
             if self.is_many {
                 self::nodes::name(&mut data, news, record);
             }
             all.push((kind, data));
         }
         all.extend(record.effects.iter().filter_map(child));
+        if record.news.iter().any(|news| matches!(news, News::Finished { .. })) {
+            self.seen.forget(&run);
+        }
         all.into_iter().map(|(kind, data)| self.line(from, kind, record.at, data)).collect()
+    }
+
+    /// Adds the default of the `ask` node that asks.
+    fn add_default(&self, run: &RunId, news: &News, map: &mut Map<String, Value>) {
+        if let News::Waiting(Waiting::Person(ask)) = news
+            && let Some(default) = self.seen.default_of(run, ask)
+        {
+            map.insert("default".to_owned(), default.into());
+        }
     }
 
     /// Returns the line of an agent event. Thoughts are left out unless they are wanted.
@@ -128,6 +157,7 @@ fn started(spec: &Spec) -> Value {
     let only = spec.only_session().map(|(_, session_settings)| session_settings.rules.as_ref());
     let mut data = json!({
         "workflow": spec.workflow,
+        "description": spec.description,
         "driver": session_settings.map(|session_settings| session_settings.driver.name.as_str()),
         "model": session_settings.and_then(|session_settings| session_settings.driver.model.as_deref()),
         "workspace": spec.workspace,
@@ -355,7 +385,7 @@ mod tests {
         assert_eq!(
             line["data"],
             json!({"node": "fix@2", "status": "failed", "reason": "checks_failed", "detail": "red", "turns": 2,
-                "usage": usage, "cost_usd": 0.5, "took_ms": 1500})
+                "usage": usage, "cost_usd": 0.5, "took_ms": 1500, "text": null, "value": null})
         );
     }
 

@@ -1,12 +1,14 @@
-//! The nodes of a run for the feed: their depth, and which are in progress.
+//! The nodes of a run for the feed: their depth, which are in progress, and the labels of lines where several
+//! may be in progress.
 
 use std::collections::BTreeMap;
 
-use windlass_core::graph::workflow::{Node, NodeKind, TaskLoopNode};
+use windlass_core::graph::workflow::{Node, NodeKind, ParallelNode, TaskLoopNode};
 use windlass_core::id::NodeId;
 use windlass_core::run::{Activity, RunState};
 use windlass_core::spec::Spec;
 
+use super::tasks::RunTasks;
 use crate::cli::sanitize::plain_line;
 
 /// The nodes of one run.
@@ -17,17 +19,18 @@ pub(crate) struct Nodes {
     is_one: bool,
     /// The nodes in progress that have no children.
     open: Vec<NodeId>,
+    /// The tasks of the run's task loops.
+    pub(crate) tasks: RunTasks,
 }
 
 #[derive(Debug)]
 struct NodeDisplay {
     depth: usize,
-    is_session: bool,
     is_leaf: bool,
-    /// The node may run several times at once, so its name needs the round.
-    has_twins: bool,
-    /// Several rounds may run at once.
-    has_jobs: bool,
+    /// Branches beside this node may be in progress, so its lines need its name.
+    is_beside: bool,
+    /// The task loop around the node, if several of its tasks may be in progress at once.
+    jobs_loop: Option<String>,
     /// The most turns, if the node is a looping session.
     most: Option<u32>,
 }
@@ -35,39 +38,39 @@ struct NodeDisplay {
 impl Nodes {
     /// Returns the nodes of a run that is not known yet.
     pub(crate) fn unknown() -> Nodes {
-        Nodes { known: BTreeMap::new(), is_one: true, open: Vec::new() }
+        Nodes { known: BTreeMap::new(), is_one: true, open: Vec::new(), tasks: RunTasks::default() }
     }
 
     /// Returns the nodes of a run.
     pub(crate) fn of(spec: &Spec) -> Nodes {
         let mut nodes = Nodes { is_one: spec.only_session().is_some(), ..Nodes::unknown() };
-        nodes.know(spec, &spec.body, 0, false);
+        nodes.know(spec, &spec.body, 0, &NodeSurroundings::default());
         nodes
     }
 
-    fn know(&mut self, spec: &Spec, steps: &[Node], depth: usize, has_twins: bool) {
+    fn know(&mut self, spec: &Spec, steps: &[Node], depth: usize, around: &NodeSurroundings) {
         for node in steps {
             let rules =
                 spec.sessions.get(&node.id).and_then(|session_settings| session_settings.rules.as_ref());
             let blocks = node.kind.blocks();
-            let has_jobs = matches!(node.kind, NodeKind::TaskLoop(TaskLoopNode { jobs, .. }) if jobs > 1);
             let known = NodeDisplay {
                 depth,
-                is_session: matches!(node.kind, NodeKind::Session(_)),
                 is_leaf: blocks.is_empty(),
-                has_twins,
-                has_jobs,
+                is_beside: around.is_beside,
+                jobs_loop: around.jobs_loop.clone(),
                 most: rules.map(|rules| rules.max_iterations),
             };
             self.known.insert(node.id.to_string(), known);
+            let inside = around.inside(node);
             for block in blocks {
-                self.know(spec, block.body, depth + 1, has_twins || has_jobs);
+                self.know(spec, block.body, depth + 1, &inside);
             }
         }
     }
 
     /// Takes in the nodes in progress of a run that is shown from the middle on.
     pub(crate) fn see(&mut self, state: &RunState) {
+        self.tasks.see(state);
         let mut actives = Vec::new();
         state.root.actives(&mut actives);
         for active in
@@ -109,23 +112,34 @@ impl Nodes {
         self.of_name(node).and_then(|known| known.most)
     }
 
-    /// Returns whether several rounds of a node may run at once.
-    pub(crate) fn has_jobs(&self, node: &NodeId) -> bool {
-        self.of_name(node).is_some_and(|known| known.has_jobs)
+    /// Returns the label of a node's lines, if other nodes may be in progress at the same time: the task of
+    /// its round, the name of the node in its branch, or both.
+    pub(crate) fn label(&self, node: &NodeId) -> Option<String> {
+        let known = self.of_name(node)?;
+        let task = self.task_label(node);
+        match (task, known.is_beside) {
+            (Some(task), true) => Some(format!("{task}, {}", self.name(node))),
+            (Some(task), false) => Some(task),
+            (None, true) => Some(self.name(node)),
+            (None, false) => None,
+        }
     }
 
-    /// Returns whether several agents speak at once, so that lines need labels.
-    pub(crate) fn has_several_sessions(&self) -> bool {
-        let is_session = |node: &&NodeId| self.of_name(node).is_some_and(|known| known.is_session);
-        self.open.iter().filter(is_session).count() > 1
+    /// Returns the task of a node's round, if several tasks may be in progress at once.
+    pub(crate) fn task_label(&self, node: &NodeId) -> Option<String> {
+        let jobs_loop = self.of_name(node)?.jobs_loop.as_ref()?;
+        Some(self.tasks.label(jobs_loop, node).unwrap_or_else(|| plain_line(node.as_str())))
     }
 
-    /// Returns the name of a node for people: its name in the workflow, the try if it is not the first, and
-    /// the round if several may run at once.
+    /// Returns the folder of a node's round, if its task has a worktree.
+    pub(crate) fn workspace(&self, node: &NodeId) -> Option<&str> {
+        let jobs_loop = self.of_name(node)?.jobs_loop.as_ref()?;
+        self.tasks.workspace(jobs_loop, node)
+    }
+
+    /// Returns the name of a node for people: its name in the workflow, and the try if it is not the first.
     pub(crate) fn name(&self, node: &NodeId) -> String {
-        let has_twins = self.of_name(node).is_some_and(|known| known.has_twins);
         match own_try(node) {
-            _ if has_twins => plain_line(node.as_str()),
             Some(again) => plain_line(&format!("{}~{again}", named(node))),
             None => plain_line(named(node)),
         }
@@ -150,6 +164,29 @@ impl Nodes {
 
     fn of_name(&self, node: &NodeId) -> Option<&NodeDisplay> {
         self.known.get(named(node))
+    }
+}
+
+/// The blocks around a node, as far as they decide about labels.
+#[derive(Debug, Clone, Default)]
+struct NodeSurroundings {
+    is_beside: bool,
+    jobs_loop: Option<String>,
+}
+
+impl NodeSurroundings {
+    /// Returns the surroundings of the nodes inside a node.
+    fn inside(&self, node: &Node) -> NodeSurroundings {
+        match &node.kind {
+            NodeKind::Parallel(ParallelNode { branches, .. }) if branches.len() > 1 => {
+                NodeSurroundings { is_beside: true, ..self.clone() }
+            }
+            // The label says which task it is, so the branches around the loop need no names.
+            NodeKind::TaskLoop(TaskLoopNode { jobs, .. }) if *jobs > 1 => {
+                NodeSurroundings { is_beside: false, jobs_loop: Some(node.id.to_string()) }
+            }
+            _ => self.clone(),
+        }
     }
 }
 

@@ -1,12 +1,16 @@
 //! A request that a person answers at the terminal, and the meaning of a typed line.
 
 use windlass_core::event::PersonReply;
-use windlass_core::hook::Question;
+use windlass_core::hook::{Question, ToolCall};
 use windlass_core::id::{HookId, RunId};
 use windlass_core::run::Ask;
 
 use super::ask::{self, Asker, OtherRequests};
-use crate::cli::sanitize::plain_line;
+use super::wants::wants;
+use crate::cli::sanitize::{plain_line, plain_short};
+
+/// The longest default that is shown.
+const DEFAULT: usize = 40;
 
 /// A question, or a tool to allow.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,24 +25,23 @@ pub(crate) struct PersonPrompt {
 
 #[derive(Debug, Clone, PartialEq)]
 enum PromptKind {
-    Tool {
-        name: String,
-        input: String,
-    },
+    Tool(ToolCall),
     Question {
         question: Question,
         /// Its number among the questions asked together, from 1, and how many there are.
         place: (usize, usize),
         /// The only answers; if empty, any text is an answer.
         choices: Vec<String>,
+        /// The answer that an empty line gives.
+        default: Option<String>,
     },
 }
 
 /// The meaning of a typed line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum TypedAnswer {
-    /// An empty line: the request stays open.
-    Nothing,
+    /// An empty line without a default: the request stays open, and this is what to type.
+    Nothing(String),
     /// A line that is no valid answer, and why.
     Unclear(String),
     Reply(PersonReply),
@@ -46,50 +49,66 @@ pub(crate) enum TypedAnswer {
 
 impl PersonPrompt {
     /// Returns the tool, or the first question that is still open.
-    pub(crate) fn first_of(run: &RunId, ask: &Ask, whose: Asker) -> Option<PersonPrompt> {
+    pub(crate) fn first_of(
+        run: &RunId,
+        ask: &Ask,
+        whose: Asker,
+        default: Option<&str>,
+    ) -> Option<PersonPrompt> {
         let (run, hook, who) = (run.clone(), ask.hook.clone(), ask::asker(ask, whose));
         let choices = ask::choices(ask);
         if let Some(tool) = &ask.tool {
-            let kind = PromptKind::Tool { name: tool.name.clone(), input: tool.input.to_string() };
-            return Some(PersonPrompt { run, hook, who, kind });
+            return Some(PersonPrompt { run, hook, who, kind: PromptKind::Tool(tool.clone()) });
         }
         let question = ask.open_questions().next()?.clone();
         let at = ask.questions.iter().position(|asked| *asked == question)?;
-        let kind = PromptKind::Question { question, place: (at + 1, ask.questions.len()), choices };
+        let (place, default) = ((at + 1, ask.questions.len()), default.map(str::to_owned));
+        let kind = PromptKind::Question { question, place, choices, default };
         Some(PersonPrompt { run, hook, who, kind })
     }
 
     /// Describes the request and what a person may type.
     pub(crate) fn lines(&self, beside: OtherRequests) -> Vec<String> {
-        match &self.kind {
-            PromptKind::Tool { name, input } => vec![
-                ask::wants(&self.who, name, input),
-                format!(
-                    "type y to allow it, n or `n WHY` to refuse it; press Enter to answer later: {}",
-                    self.command(beside)
-                ),
-            ],
-            PromptKind::Question { question, place, choices } => {
-                let mut lines = self.question(question, *place);
-                lines.push(format!(
-                    "{}; press Enter to answer later: {}",
-                    how_to_type(question, choices),
-                    self.command(beside)
-                ));
-                lines
+        let mut lines = match &self.kind {
+            PromptKind::Tool(call) => wants(&self.who, call),
+            PromptKind::Question { question, place, default, .. } => {
+                self.question(question, *place, default.as_deref())
             }
-        }
+        };
+        lines.push(self.how_to_type(beside));
+        lines.push(format!("from elsewhere: {}", self.command(beside)));
+        lines
     }
 
-    fn question(&self, question: &Question, (place, of): (usize, usize)) -> Vec<String> {
+    fn question(
+        &self,
+        question: &Question,
+        (place, of): (usize, usize),
+        default: Option<&str>,
+    ) -> Vec<String> {
         let who = &self.who;
         let mut lines = match of {
             1 => ask::asked(&format!("{who} asks"), question),
             _ => ask::asked(&format!("{who} asks ({place} of {of})"), question),
         };
-        let options = ask::options(question);
+        let options = ask::options(question, default);
         lines.extend(options.iter().zip(1..).map(|(option, number)| format!("  {number}. {option}")));
         lines
+    }
+
+    /// Says what a person may type, and what an empty line does.
+    fn how_to_type(&self, beside: OtherRequests) -> String {
+        let (keys, default) = match &self.kind {
+            PromptKind::Tool(_) => ("type y to allow it, n or `n WHY` to refuse it", None),
+            PromptKind::Question { question, choices, default, .. } => {
+                (keys(question, choices), default.as_deref())
+            }
+        };
+        match (default, beside) {
+            (Some(default), _) => format!("{keys}, or press Enter for `{}`", plain_short(default, DEFAULT)),
+            (None, OtherRequests::Others) => format!("{keys}, or press Enter for the next question"),
+            (None, OtherRequests::Nothing) => keys.to_owned(),
+        }
     }
 
     /// Says how to answer from another terminal.
@@ -100,7 +119,7 @@ impl PersonPrompt {
     fn command(&self, beside: OtherRequests) -> String {
         let (run, to) = (&self.run, ask::to(&self.hook, beside));
         match self.kind {
-            PromptKind::Tool { .. } => format!("windlass approve {run}{to}"),
+            PromptKind::Tool(_) => format!("windlass approve {run}{to}"),
             PromptKind::Question { .. } => format!("windlass answer {run} \"TEXT\"{to}"),
         }
     }
@@ -108,13 +127,15 @@ impl PersonPrompt {
     /// Reads a typed line.
     pub(crate) fn read(&self, line: &str) -> TypedAnswer {
         let line = line.trim();
-        if line.is_empty() {
-            return TypedAnswer::Nothing;
-        }
         match &self.kind {
-            PromptKind::Tool { .. } => read_word(line),
-            PromptKind::Question { question, place, choices } => {
-                let chosen = chosen(question, line);
+            PromptKind::Tool(_) if line.is_empty() => self.nothing(),
+            PromptKind::Tool(_) => read_word(line),
+            PromptKind::Question { default: None, .. } if line.is_empty() => self.nothing(),
+            PromptKind::Question { question, place, choices, default } => {
+                let chosen = match default {
+                    Some(default) if line.is_empty() => default.clone(),
+                    _ => chosen(question, line),
+                };
                 let answer = match ask::choice(choices, &chosen) {
                     Some(choice) => choice.clone(),
                     None if choices.is_empty() => chosen,
@@ -127,10 +148,14 @@ impl PersonPrompt {
             }
         }
     }
+
+    fn nothing(&self) -> TypedAnswer {
+        TypedAnswer::Nothing(self.how_to_type(OtherRequests::Nothing))
+    }
 }
 
-/// Says what a person may type.
-fn how_to_type(question: &Question, choices: &[String]) -> &'static str {
+/// Says what a person may type at a question.
+fn keys(question: &Question, choices: &[String]) -> &'static str {
     match (question.options.is_empty(), question.several) {
         (true, _) => "type your answer",
         (false, _) if !choices.is_empty() => "type a number or a choice",
@@ -159,7 +184,7 @@ fn read_word(line: &str) -> TypedAnswer {
 
 /// Replaces numbers by their labels, several if the question allows it. Any other text stays as it is. A
 /// text that equals a label is that label, even if it looks like a number.
-fn chosen(question: &Question, line: &str) -> String {
+pub(crate) fn chosen(question: &Question, line: &str) -> String {
     let labels: Vec<&str> = question.options.iter().map(|option| option.label.as_str()).collect();
     if labels.contains(&line) {
         return line.to_owned();
@@ -184,7 +209,7 @@ mod tests {
     use super::*;
 
     fn point(ask: &Ask) -> PersonPrompt {
-        PersonPrompt::first_of(&RunId::new("k3f9"), ask, Asker::Only).unwrap()
+        PersonPrompt::first_of(&RunId::new("k3f9"), ask, Asker::Only, None).unwrap()
     }
 
     fn asked(hook: &str, question: Question) -> PersonPrompt {
@@ -201,7 +226,8 @@ mod tests {
                 "`ship` asks: Ship it?",
                 "  1. Yes",
                 "  2. no",
-                "type a number or a choice; press Enter to answer later: windlass answer k3f9 \"TEXT\""
+                "type a number or a choice",
+                "from elsewhere: windlass answer k3f9 \"TEXT\""
             ]
         );
         assert_eq!([answer(&point, "yes"), answer(&point, "2")], ["Yes", "no"]);
@@ -233,7 +259,8 @@ mod tests {
             "  1. 80: the usual",
             "  2. 8^G080",
             "  3. 1",
-            "type a number or your own answer; press Enter to answer later: windlass answer k3f9 \"TEXT\"",
+            "type a number or your own answer",
+            "from elsewhere: windlass answer k3f9 \"TEXT\"",
         ];
         assert_eq!(port(false).lines(OtherRequests::Nothing), expected);
     }
@@ -247,7 +274,20 @@ mod tests {
         assert_eq!(answer(&point, "4\n"), "4");
         assert_eq!(answer(&point, "0\n"), "0");
         assert_eq!(answer(&point, "2,3\n"), "2,3");
-        assert_eq!(point.read(" \n"), TypedAnswer::Nothing);
+        let nothing = TypedAnswer::Nothing("type a number or your own answer".to_owned());
+        assert_eq!(point.read(" \n"), nothing, "the question stays");
+    }
+
+    #[test]
+    fn an_empty_line_takes_the_default_and_the_list_marks_it() {
+        let question = Question::of_workflow("Ship it?", &["yes".to_owned(), "no".to_owned()]);
+        let ask = Ask::question(NodeId::new("ship"), HookId::new("ask/ship"), vec![question]);
+        let run = RunId::new("k3f9");
+        let point = PersonPrompt::first_of(&run, &ask, Asker::Only, Some("NO")).unwrap();
+        let lines = point.lines(OtherRequests::Nothing);
+        assert_eq!(lines[2..4], ["  2. no (default)", "type a number or a choice, or press Enter for `NO`"]);
+        assert_eq!(answer(&point, "\n"), "no");
+        assert_eq!(answer(&point, "1\n"), "yes");
     }
 
     #[test]
@@ -266,5 +306,6 @@ mod tests {
         assert_eq!(point.read("n not here\n"), refused("not here"));
         assert!(matches!(point.read("yes please\n"), TypedAnswer::Unclear(_)));
         assert!(matches!(point.read("1\n"), TypedAnswer::Unclear(_)));
+        assert!(matches!(point.read("\n"), TypedAnswer::Nothing(_)));
     }
 }

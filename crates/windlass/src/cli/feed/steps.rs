@@ -2,8 +2,9 @@
 
 use windlass_core::event::{Event, ShellEnd};
 use windlass_core::run::{EndReason, FinalStatus, Outcome, Spent};
-use windlass_core::tasks::{Claim, TaskStatus};
+use windlass_core::tasks::TaskStatus;
 
+use super::tasks::task_name;
 use super::words::{self, span};
 use super::wrap::wrap;
 use crate::cli::sanitize::{plain, plain_line, plain_short};
@@ -32,14 +33,28 @@ pub(super) fn finished(
     let mut line = format!("{} {}", screen.check(is_well), facts.join(screen.dot()));
     // A node that completed shows a reason only if it is not obvious.
     let unsaid = (!is_well).then(|| words::reason(outcome.reason));
-    let detail = outcome
-        .detail
-        .as_deref()
-        .filter(|_| !is_well || matches!(outcome.reason, EndReason::AllDone | EndReason::NoneSelected));
+    let detail = outcome.detail.as_deref().filter(|_| !is_well || says_more(outcome.reason));
     let Some(why) = detail.or(unsaid) else { return vec![line] };
     let (first, rest) = words::paragraph(why, WHY);
     line.push_str(&format!(": {first}"));
     std::iter::once(line).chain(rest.into_iter().map(|line| format!("  {line}"))).collect()
+}
+
+/// Decides whether the detail of a completed node tells more than that it completed.
+fn says_more(reason: EndReason) -> bool {
+    matches!(reason, EndReason::AllDone | EndReason::NoneSelected | EndReason::Until)
+}
+
+/// Returns the line for the branch that an `if` took: `if: x == 1 → then`.
+pub(super) fn branch(screen: Terminal, condition: &str, held: bool, is_empty: bool) -> String {
+    let to = if screen.unicode { "→" } else { "->" };
+    let way = match (held, is_empty) {
+        (true, _) => "then",
+        (false, false) => "else",
+        (false, true) => "else, which is empty",
+    };
+    let room = screen.width.saturating_sub(40).max(20);
+    screen.paint(TextTone::Faint, &format!("  if: {} {to} {way}", plain_short(condition, room)))
 }
 
 /// Returns the line for a skipped node.
@@ -47,30 +62,14 @@ pub(super) fn skipped(screen: Terminal, name: &str, why: &str) -> String {
     screen.paint(TextTone::Faint, &format!("- {name} skipped: {}", plain_short(why, WHY)))
 }
 
-/// Returns the line for a round that starts, with the name of its task. If several rounds run at once, the
-/// line has the round's number, which the names of its nodes end with.
-pub(super) fn round(
-    screen: Terminal,
-    round: u32,
-    task: Option<&str>,
-    event: &Event,
-    has_jobs: bool,
-) -> String {
-    let mut text = match (task, task_name(event)) {
+/// Returns the line for a round that starts, with the name of its task.
+pub(super) fn round(screen: Terminal, round: u32, task: Option<&str>, event: &Event) -> String {
+    let text = match (task, task_name(event)) {
         (None, _) => format!("iteration {round}"),
         (Some(task), None) => format!("task {}", plain_line(task)),
         (Some(task), Some(name)) => format!("task {}: {}", plain_line(task), plain_short(name, 80)),
     };
-    if has_jobs {
-        text.push_str(&format!(" (@{round})"));
-    }
     screen.paint(TextTone::Strong, &text)
-}
-
-/// Returns the name of the chosen task.
-pub(super) fn task_name(event: &Event) -> Option<&str> {
-    let Event::TaskClaimed { claim: Claim::Task { task, .. }, .. } = event else { return None };
-    task.get("name").and_then(|name| name.as_str()).filter(|name| !name.trim().is_empty())
 }
 
 /// Returns the line for the new status of a task.

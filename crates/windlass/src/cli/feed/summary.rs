@@ -132,6 +132,6 @@ completed: the agent marked it done
         let (turns, changes) = (TurnCount::OfNodes(0), Changes::NotLookedAt);
         let ending =
             RunEnding { outcome: &outcome, turns, elapsed_ms: 3_000, usage: &Usage::default(), changes };
-        assert_eq!(summary(Terminal::plain(), &ending), ["", "completed: everything is done", "  3 s"]);
+        assert_eq!(summary(Terminal::plain(), &ending), ["", "completed", "  3 s"]);
     }
 }

@@ -2,7 +2,9 @@
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use windlass_core::run::{EndReason, FinalStatus, Outcome};
+use windlass_core::graph::walk::{find, ids_in};
+use windlass_core::id::NodeId;
+use windlass_core::run::{EndReason, FinalStatus, Outcome, RunState};
 use windlass_core::time::Moment;
 use windlass_core::usage::{Usage, dollars};
 use windlass_runtime::workspace::Absence;
@@ -22,8 +24,40 @@ pub(crate) fn reason(reason: EndReason) -> &'static str {
     reason.sentence()
 }
 
-/// Describes how and why a run ended.
+/// Adds what was done to the outcome of a run whose nodes all ended well.
+pub(crate) fn with_done(state: &RunState, outcome: &Outcome) -> Outcome {
+    if outcome.reason != EndReason::AllDone || outcome.detail.is_some() {
+        return outcome.clone();
+    }
+    let ids = ids_in(&state.spec.body);
+    let nodes = &state.bookkeeping.nodes;
+    let ran = ids.iter().filter(|id| nodes.get(id).is_some_and(|seen| seen.times > 0)).count();
+    let count = |value: usize, one| count(u64::try_from(value).unwrap_or(u64::MAX), one);
+    let mut done = match ids.len() {
+        all if all == ran && all > 1 => format!("all {} ran", count(all, "node")),
+        all if all == ran => format!("{} ran", count(all, "node")),
+        all => format!("{ran} of {} ran", count(all, "node")),
+    };
+    let tasks: u64 = ids.iter().filter_map(|id| passed(state, id)).sum();
+    if tasks > 0 {
+        done = format!("{} passed", self::count(tasks, "task"));
+    }
+    outcome.clone().because(done)
+}
+
+/// Returns the number of tasks that passed in a task loop.
+fn passed(state: &RunState, node: &NodeId) -> Option<u64> {
+    let value = state.bookkeeping.outputs.get(node)?.value.as_ref()?;
+    let is_task_loop = find(&state.spec.body, node).is_some_and(|node| node.kind.word() == "task_loop");
+    value.get("passed").filter(|_| is_task_loop)?.as_u64()
+}
+
+/// Describes how and why a run or a node ended.
 pub(crate) fn outcome(outcome: &Outcome) -> String {
+    // That everything is done says no more than that it completed.
+    if outcome.reason == EndReason::AllDone && outcome.detail.as_deref().is_none_or(str::is_empty) {
+        return outcome.status.word().to_owned();
+    }
     let why = reason(outcome.reason);
     match outcome.detail.as_deref().map(detail_line).filter(|detail| !detail.is_empty() && detail != why) {
         Some(detail) if says_it_all(outcome.reason) => format!("{}: {detail}", outcome.status.word()),
@@ -150,6 +184,16 @@ pub(crate) fn tokens(usage: &Usage) -> String {
 /// Formats a local time: `14:05`.
 pub(crate) fn clock(moment: Moment) -> String {
     local(moment, "%H:%M")
+}
+
+/// Formats a local time with seconds: `14:05:12`.
+pub(crate) fn time(moment: Moment) -> String {
+    local(moment, "%H:%M:%S")
+}
+
+/// Formats a local date: `2025-11-18`.
+pub(crate) fn day(moment: Moment) -> String {
+    local(moment, "%Y-%m-%d")
 }
 
 /// Formats a local date and time.

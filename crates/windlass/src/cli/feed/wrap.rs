@@ -2,6 +2,9 @@
 
 use crate::cli::sanitize::{columns, fitting};
 
+/// The further indentation of the lines after the first.
+const FOLDED: &str = "    ";
+
 /// Wraps a text to lines of at most `width` columns, each starting with `indent`.
 ///
 /// Keeps the line breaks of the text, and cuts words that are too long.
@@ -30,6 +33,19 @@ fn wrap_line(line: &str, room: usize) -> Vec<&str> {
     }
 }
 
+/// Breaks a line that is too wide for the terminal. The further lines are indented. A line with a command
+/// stays whole, so that a person can copy it.
+pub(crate) fn fold(line: &str, width: usize) -> Vec<String> {
+    if columns(line) <= width || line.contains(": windlass ") {
+        return vec![line.to_owned()];
+    }
+    let text = line.trim_start();
+    let indent = line.get(..line.len() - text.len()).unwrap_or_default();
+    let mut lines = wrap(text, indent, width.saturating_sub(FOLDED.len()));
+    lines.iter_mut().skip(1).for_each(|line| line.insert_str(0, FOLDED));
+    lines
+}
+
 /// Returns the first lines and the number of lines left out.
 pub(super) fn first(mut lines: Vec<String>, most: usize) -> (Vec<String>, usize) {
     let hidden = lines.len().saturating_sub(most);
@@ -40,6 +56,14 @@ pub(super) fn first(mut lines: Vec<String>, most: usize) -> (Vec<String>, usize)
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_wide_line_is_folded_and_a_command_is_not() {
+        assert_eq!(fold("  one two three", 15), ["  one two three"]);
+        assert_eq!(fold("  one two three four", 16), ["  one two", "      three four"]);
+        let command = "  answer it: windlass answer k3f9 \"TEXT\"";
+        assert_eq!(fold(command, 20), [command]);
+    }
 
     #[test]
     fn breaks_at_blanks_and_cuts_what_has_none() {

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use windlass_core::engine::explain::{
-    BlockProgress, EnclosingBlock, ExplainedCause, Explanation, NodeProgress, Unreached, UnreachedCause,
-    explain, explain_time, nearest, times_of,
+    BlockProgress, EnclosingBlock, ExplainedCause, ExplainedCondition, Explanation, GivenAnswer,
+    NodeProgress, Unreached, UnreachedCause, explain, explain_time, nearest, times_of,
 };
 use windlass_core::event::Record;
 use windlass_core::graph::walk::{find, ids_in};
@@ -11,7 +11,7 @@ use windlass_core::graph::workflow::{IfNode, Join, NodeKind};
 use windlass_core::id::NodeId;
 use windlass_core::run::{NodeCause, NodeHistory, RunState};
 
-use super::super::feed::{envelope, named, rfc3339, words};
+use super::super::feed::{answer_object, envelope, named, rfc3339, words};
 use super::super::report::Report;
 use super::super::sanitize::{plain_line, plain_short};
 use super::super::terminal::Terminal;
@@ -57,7 +57,7 @@ pub(super) fn lines(
     let turns = details.turns.iter().filter(is_its).collect();
     let told = ExplainedNode { explained: &explained, began, is_one_time, turns };
     Ok(match json {
-        true => vec![object(details, &explained, &told.turns)],
+        true => vec![object(details, &told)],
         false => described(screen, details, &told),
     })
 }
@@ -85,7 +85,8 @@ fn unknown(state: &RunState, node: &str) -> Report {
     Report::usage(format!("run {} has no node `{node}`", state.run)).hint(hint)
 }
 
-fn object(details: &RunDetails, explained: &Explanation, turns: &[&ShownTurn]) -> String {
+fn object(details: &RunDetails, told: &ExplainedNode<'_>) -> String {
+    let ExplainedNode { explained, is_one_time, turns, .. } = told;
     let around = |around: &EnclosingBlock| {
         let mut data = json!(around.block);
         if let Value::Object(map) = &mut data {
@@ -102,6 +103,9 @@ fn object(details: &RunDetails, explained: &Explanation, turns: &[&ShownTurn]) -
         "state": explained.far.word(),
         "because": explained.why,
         "around": explained.around.iter().map(around).collect::<Vec<_>>(),
+        "conditions": explained.conditions,
+        "answers": details.answers.iter().filter(|given| is_answer_to(given, explained, *is_one_time))
+            .map(answer_object).collect::<Vec<_>>(),
         "instance": seen.map(|seen| &seen.instance),
         "times": seen.map_or(0, |seen| seen.times),
         "began": seen.map(|seen| rfc3339(seen.began)),
@@ -121,11 +125,41 @@ fn described(screen: Terminal, details: &RunDetails, node: &ExplainedNode<'_>) -
     let name = plain_line(time.unwrap_or(&explained.node).as_str());
     let mut lines = vec![format!("node {name} ({}): {word}", explained.kind)];
     lines.push(format!("  {}", why(&details.view.state, node)));
+    lines.extend(explained.conditions.iter().filter_map(|condition| held(explained, condition)));
     lines.extend(explained.around.iter().map(|around| format!("  {}", around_it(around, node.is_one_time))));
     lines
         .extend(explained.seen.as_ref().and_then(|seen| ended(screen, seen)).map(|line| format!("  {line}")));
+    let is_its = |given: &GivenAnswer| is_answer_to(given, explained, node.is_one_time);
+    lines.extend(facts::answers("  answers", details, is_its));
     lines.extend(facts::sessions("  sessions", &details.view, &node.turns, true));
     lines
+}
+
+/// Decides whether an answer belongs to the explained node, or to the explained start of it.
+fn is_answer_to(given: &GivenAnswer, explained: &Explanation, is_one_time: bool) -> bool {
+    let instance = explained.seen.as_ref().map(|seen| &seen.instance);
+    match is_one_time {
+        true => instance == Some(&given.ask.node),
+        false => given.ask.node.in_workflow() == explained.node,
+    }
+}
+
+/// Says whether a condition of the node was true. The reason of a skipped node has said it already.
+fn held(explained: &Explanation, condition: &ExplainedCondition) -> Option<String> {
+    let ExplainedCondition { field, condition, held } = condition;
+    let condition = plain_short(condition, TEXT);
+    if *field == "when" && explained.far == NodeProgress::Skipped {
+        return None;
+    }
+    Some(match (*field, held) {
+        ("if", Some(held)) => {
+            let (value, way) = if *held { ("true", "then") } else { ("false", "else") };
+            format!("  its condition was {value}, so it took `{way}`: {condition}")
+        }
+        ("if", None) => format!("  its condition was not evaluated: {condition}"),
+        (field, Some(held)) => format!("  its `{field}` was {held}: {condition}"),
+        (field, None) => format!("  its `{field}` was not evaluated: {condition}"),
+    })
 }
 
 fn why(state: &RunState, told: &ExplainedNode<'_>) -> String {

@@ -1,6 +1,7 @@
 //! Describes a run as a whole, for people or as JSON.
 
 use serde_json::{Value, json};
+use windlass_core::engine::explain::GivenAnswer;
 use windlass_core::launch::files;
 use windlass_core::looping::LoopRules;
 use windlass_core::run::{Activity, ListenState, Progress, RunState, Waiting};
@@ -9,7 +10,9 @@ use windlass_runtime::view::RunView;
 use windlass_runtime::workspace::FolderCheck;
 
 use super::super::asks::asker;
-use super::super::feed::{OtherRequests, describe_ask, envelope, rfc3339, words};
+use super::super::feed::{
+    OtherRequests, answer_object, answered, default_of, describe_ask, envelope, gist, rfc3339, words,
+};
 use super::super::fit;
 use super::super::sanitize::{plain, plain_line, plain_short, shorten};
 use super::super::terminal::{Terminal, TextTone};
@@ -23,7 +26,7 @@ const LINE: usize = 400;
 
 /// Returns the run as JSON.
 pub(super) fn object(details: &RunDetails) -> String {
-    let RunDetails { view, turns, children } = details;
+    let RunDetails { view, turns, children, answers, .. } = details;
     let (state, spec) = (&view.state, &view.state.spec);
     let (session_settings, rules) = (spec.first_session(), rules(state));
     let usage = &state.spent.usage;
@@ -33,6 +36,7 @@ pub(super) fn object(details: &RunDetails) -> String {
         "resumable": view.status.is_crashed(),
         "outcome": state.outcome(),
         "workflow": spec.workflow,
+        "description": spec.description,
         "driver": session_settings.map(|session_settings| &session_settings.driver),
         "workspace": spec.workspace,
         "input": spec.input,
@@ -45,6 +49,7 @@ pub(super) fn object(details: &RunDetails) -> String {
         "usage": usage,
         "cost_usd": usage.cost_usd,
         "asks": state.bookkeeping.asks,
+        "answers": answers.iter().map(answer_object).collect::<Vec<_>>(),
         "sessions": turns.iter().map(|turn| session(view, turn, is_many)).collect::<Vec<_>>(),
         "last_message": state.bookkeeping.last_message,
         "dir": view.dir,
@@ -52,7 +57,7 @@ pub(super) fn object(details: &RunDetails) -> String {
     let Value::Object(map) = &mut data else { return String::new() };
     if is_many {
         let child = |child: &super::ChildRun| json!({"run": child.run, "node": child.node, "workflow": child.workflow});
-        map.insert("nodes".to_owned(), nodes::objects(state, words::now()).into());
+        map.insert("nodes".to_owned(), nodes::objects(details, words::now()).into());
         map.insert("children".to_owned(), children.iter().map(child).collect::<Vec<_>>().into());
         map.insert("paused".to_owned(), state.bookkeeping.paused.into());
     }
@@ -97,6 +102,9 @@ pub(super) fn lines(screen: Terminal, handle: &Handle, details: &RunDetails) -> 
         |name: &str, text: &str| lines.extend(fit::wrap(&format!("  {name:11} {text}"), FACT, limit));
     fact("status", &status(view));
     fact("workflow", &plain_line(&spec.workflow));
+    if let Some(description) = &spec.description {
+        fact("about", &plain_short(description, 400));
+    }
     if let Some(parent) = &spec.parent {
         fact("part of", &format!("run {}, node {}", parent.run, plain_line(parent.node.as_str())));
     }
@@ -127,6 +135,7 @@ pub(super) fn lines(screen: Terminal, handle: &Handle, details: &RunDetails) -> 
         lines.extend(nodes::table(screen, state, words::now()));
     }
     let mut more = children(details);
+    more.extend(answers("  answers", details, |_| true));
     more.extend(sessions("  sessions", view, &details.turns.iter().collect::<Vec<_>>(), details.is_many()));
     more.extend(changes(handle, view));
     more.extend(last_words(state));
@@ -140,7 +149,7 @@ fn status(view: &RunView) -> String {
     let state = &view.state;
     let standing = state.progress();
     if let Progress::Finished(outcome) = &standing {
-        return words::outcome(outcome);
+        return words::outcome(&words::with_done(state, outcome));
     }
     let missing =
         view.absence(FolderCheck::Close).map(|why| words::missing_folder(&state.spec.workspace, why));
@@ -176,6 +185,23 @@ fn children(details: &RunDetails) -> Vec<String> {
     let mut lines = vec!["  runs it started".to_owned()];
     lines.extend(details.children.iter().map(line));
     lines
+}
+
+/// Lists the answers to requests of the run, each with its question.
+pub(super) fn answers(
+    title: &str,
+    details: &RunDetails,
+    is_meant: impl Fn(&GivenAnswer) -> bool,
+) -> Vec<String> {
+    let line = |given: &GivenAnswer| {
+        let (asked, at) = (gist(&given.ask), words::date(given.at));
+        [format!("    {asked}"), format!("      {at} {}", answered(given))]
+    };
+    let found: Vec<String> = details.answers.iter().filter(|given| is_meant(given)).flat_map(line).collect();
+    if found.is_empty() {
+        return found;
+    }
+    std::iter::once(title.to_owned()).chain(found).collect()
 }
 
 /// Lists the sessions and their transcripts.
@@ -225,9 +251,14 @@ fn what_now(screen: Terminal, handle: &Handle, view: &RunView) -> Vec<String> {
         return Vec::new();
     }
     let mut lines: Vec<String> = Vec::new();
-    let asks = handle.family(view).asks();
+    let family = handle.family(view);
+    let asks = family.asks();
     for (run, ask) in &asks {
-        let asked = describe_ask(run, ask, asker(&state.spec), OtherRequests::of(asks.len()));
+        let mut states = std::iter::once(family.root()).chain(family.below());
+        let asking = states.find(|state| state.run == *run);
+        let default = asking.and_then(|state| default_of(&state.spec, ask));
+        let beside = OtherRequests::of(asks.len());
+        let asked = describe_ask(run, ask, asker(&state.spec), beside, default);
         lines.extend(asked.iter().map(|line| screen.paint(TextTone::Careful, &format!("  {line}"))));
     }
     let mut actives = Vec::new();

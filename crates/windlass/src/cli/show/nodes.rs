@@ -7,9 +7,10 @@ use windlass_core::id::{EffectId, Verb};
 use windlass_core::run::{ActiveNode, Activity, FinalStatus, RunState, Spent};
 use windlass_core::time::Moment;
 
-use super::super::feed::{rfc3339, words};
+use super::super::feed::{add_output, rfc3339, words};
 use super::super::sanitize::{columns, padded, plain_line, shorten};
 use super::super::terminal::{Terminal, TextTone};
+use super::RunDetails;
 
 /// A node with its progress, time and cost.
 pub(super) struct NodeRow<'a> {
@@ -122,10 +123,11 @@ pub(super) fn painted(screen: Terminal, far: NodeProgress, text: &str) -> String
 }
 
 /// Returns the nodes as JSON.
-pub(super) fn objects(state: &RunState, now: Moment) -> Vec<Value> {
+pub(super) fn objects(details: &RunDetails, now: Moment) -> Vec<Value> {
+    let state = &details.view.state;
     let object = |row: &NodeRow<'_>| {
         let seen = state.bookkeeping.nodes.get(&row.node.id);
-        json!({
+        let mut data = json!({
             "id": row.node.id,
             "kind": row.node.kind.word(),
             "depth": row.depth,
@@ -139,7 +141,12 @@ pub(super) fn objects(state: &RunState, now: Moment) -> Vec<Value> {
             "turns": row.spent.turns,
             "usage": row.spent.usage,
             "cost_usd": row.spent.usage.cost_usd,
-        })
+            "exit_code": details.exit_codes.get(&row.node.id),
+        });
+        if let Value::Object(map) = &mut data {
+            add_output(map, state.bookkeeping.outputs.get(&row.node.id));
+        }
+        data
     };
     rows(state, now).iter().map(object).collect()
 }

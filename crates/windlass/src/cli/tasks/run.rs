@@ -39,7 +39,7 @@ pub(super) fn perform(invocation: &Invocation, mut args: Args) -> Result<Exit, R
     // Without --file, the workflow finds the same file.
     let file = args.file.as_ref().map(|_| inside(invocation, &place)).transpose()?;
     args.flags.jobs = args.jobs;
-    args.flags.carry_out_tasks(&args.input, file)
+    args.flags.carry_out_tasks(&args.input, file, loaded.warnings)
 }
 
 /// Returns the path of the task file, which must be inside the folder that the agents work in.

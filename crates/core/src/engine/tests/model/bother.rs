@@ -69,7 +69,12 @@ impl World {
         let asks = self.state.bookkeeping.asks.clone();
         if asks.is_empty() {
             let hook = Some(HookId::new("nobody"));
-            self.tell(Event::PersonAnswered { inbox: InboxId::new("i"), hook, reply: PersonReply::Approve });
+            self.tell(Event::PersonAnswered {
+                inbox: InboxId::new("i"),
+                hook,
+                reply: PersonReply::Approve,
+                origin: None,
+            });
             return;
         }
         let which = self.roll(asks.len());
@@ -77,12 +82,22 @@ impl World {
             0 | 1 => self.answer(&asks[which]),
             2 => {
                 let reply = PersonReply::Reject { reason: "no".into() };
-                self.tell(Event::PersonAnswered { inbox: InboxId::new("i"), hook: None, reply });
+                self.tell(Event::PersonAnswered {
+                    inbox: InboxId::new("i"),
+                    hook: None,
+                    reply,
+                    origin: None,
+                });
             }
             _ => {
                 let answers = vec![("something else?".to_owned(), "x".to_owned())];
                 let reply = PersonReply::Answers { answers };
-                self.tell(Event::PersonAnswered { inbox: InboxId::new("i"), hook: None, reply });
+                self.tell(Event::PersonAnswered {
+                    inbox: InboxId::new("i"),
+                    hook: None,
+                    reply,
+                    origin: None,
+                });
             }
         }
     }
@@ -90,7 +105,7 @@ impl World {
     pub(super) fn answer(&mut self, ask: &Ask) {
         let reply = PersonReply::Answers { answers: vec![(String::new(), "yes".into())] };
         let hook = Some(ask.hook.clone());
-        self.tell(Event::PersonAnswered { inbox: InboxId::new("i"), hook, reply });
+        self.tell(Event::PersonAnswered { inbox: InboxId::new("i"), hook, reply, origin: None });
     }
 
     /// An outcome that was told already, or of something that nobody waits for any more.

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use windlass_core::event::RECORD_VERSION;
+use windlass_core::event::{AnswerOrigin, PersonReply, RECORD_VERSION, WorktreeEnd};
 use windlass_core::graph::workflow::{
-    Expression, Join, ListenNode, LoopNode, Node, NodeKind, OnFailure, ParallelBranch, ParallelNode,
-    PromptSource, Session, ShellNode, TaskLoopNode, Template, WaitUntil, WorkflowNode,
+    AskNode, Expression, IfNode, Join, ListenNode, LoopNode, Node, NodeKind, OnFailure, ParallelBranch,
+    ParallelNode, PromptSource, Session, ShellNode, TaskLoopNode, Template, WaitUntil, WorkflowNode,
 };
 use windlass_core::hook::permission::Isolation;
-use windlass_core::id::{InboxId, NodeId, SessionId, Verb};
+use windlass_core::id::{HookId, InboxId, NodeId, SessionId, Verb};
 use windlass_core::run::{EndReason, FinalStatus, Outcome, Spent, Waiting};
 use windlass_core::spec::{AgentCommand, OnPermission, OnQuestion, Policy, SessionSettings, TimeLimits};
 use windlass_core::tasks::{Claim, TaskStatus};
@@ -166,6 +166,7 @@ fn spec(workflow: &str, body: Vec<Node>) -> Spec {
     let ids = windlass_core::graph::walk::ids_in(&body);
     Spec {
         workflow: workflow.to_owned(),
+        description: None,
         seed: "s".to_owned(),
         input: "x".to_owned(),
         inputs: BTreeMap::new(),
@@ -242,13 +243,13 @@ fn words_of_several_agents_at_once_say_whose_they_are() {
     ]);
     told(&mut human, begins("both", "parallel"));
     told(&mut human, begins("history", "prompt"));
-    assert_eq!(human.agent(&[], &turn("history"), &text("alone")), ["    alone"]);
+    assert_eq!(human.agent(&[], &turn("history"), &text("alone")), ["[history] alone"]);
     told(&mut human, begins("style", "prompt"));
     assert_eq!(human.agent(&[], &turn("history"), &text("looking")), ["[history] looking"]);
     human.screen.redraws = true;
     assert_eq!(human.progress(Moment(1_000)).as_deref(), Some("\r\u{1b}[K2 nodes, working, 0 s"));
     told(&mut human, ends("style"));
-    assert_eq!(human.agent(&[], &turn("history"), &text("alone")), ["    alone"]);
+    assert_eq!(human.agent(&[], &turn("history"), &text("alone")), ["[history] alone"], "to the end");
     assert_eq!(human.progress(Moment(1_000)).as_deref(), Some("\r\u{1b}[Khistory, working, 0 s"));
 }
 
@@ -261,20 +262,45 @@ fn a_task_is_told_by_its_number_and_name_and_how_it_went() {
         max: 0,
         jobs: 2,
         attempts: 1,
-        before_each: Vec::new(),
+        before_each: vec![step("clear", NodeKind::ClearContext)],
         body: vec![prompt("do")],
     });
     let mut human = of(vec![step("tasks", each)]);
-    let task = json!({"id": "3", "name": "Write the\u{1b}[2J parser"});
-    let claim = Claim::Task { id: "3".parse().unwrap(), task };
-    let event = Event::TaskClaimed { effect: turn("tasks"), claim, odd: Vec::new() };
+    let claimed = |id: &str, name: &str| {
+        let claim = Claim::Task { id: id.parse().unwrap(), task: json!({"id": id, "name": name}) };
+        Event::TaskClaimed { effect: turn("tasks"), claim, odd: Vec::new() }
+    };
     let node = NodeId::new("tasks");
-    let round = News::Round { node: node.clone(), round: 1, task: Some("3".to_owned()) };
-    assert_eq!(happened(&mut human, event, vec![round]), ["  task 3: Write the^[[2J parser (@1)"]);
-    assert_eq!(told(&mut human, begins("do@1", "prompt")), ["  > do@1 (prompt)"], "there may be two of it");
+    let round = |round, id: &str| News::Round { node: node.clone(), round, task: Some(id.to_owned()) };
+    let lines = happened(&mut human, claimed("3", "Write the\u{1b}[2J parser"), vec![round(1, "3")]);
+    assert_eq!(lines, ["  task 3: Write the^[[2J parser"]);
+    let (effect, branch) = (turn("tasks@1"), "b".to_owned());
+    let end = WorktreeEnd::Made { workspace: "/tree".to_owned(), branch, target: None };
+    happened(&mut human, Event::WorktreeMade { effect, end }, Vec::new());
+    happened(&mut human, claimed("4", "Docs"), vec![round(2, "4")]);
+    assert!(told(&mut human, begins("clear@1", "clear_context")).is_empty(), "it does nothing to see");
+    assert!(told(&mut human, ends("clear@1")).is_empty());
+    assert_eq!(told(&mut human, begins("do@1", "prompt")), ["[3 Write the^[[2J...] > do (prompt)"]);
+    assert_eq!(told(&mut human, begins("do@2", "prompt")), ["[4 Docs] > do (prompt)"]);
+    let writes = AgentEvent::ToolUse {
+        id: "t".to_owned(),
+        tool: windlass_core::hook::ToolName::Write,
+        name: "Write".to_owned(),
+        asks: false,
+        summary: "/tree/a.md".to_owned(),
+        side: false,
+    };
+    let lines = human.agent(&[], &turn("do@1"), &writes);
+    assert_eq!(lines, ["[3 Write the^[[2J...] Write  a.md"], "as seen from its worktree");
+    human.screen.redraws = true;
+    human.nodes.tasks.count(5, 8);
+    assert_eq!(human.progress(Moment(10_000)).as_deref(), Some("\r\u{1b}[K5 of 8 done, running 3, 4, 9 s"));
+    human.screen.redraws = false;
     let why = Some("the checks are red".to_owned());
     let failing = News::Task { node, task: "3".to_owned(), status: TaskStatus::Failing, why };
     assert_eq!(told(&mut human, failing), ["  task 3 is failing: the checks are red"]);
+    human.screen.redraws = true;
+    assert!(human.progress(Moment(10_000)).unwrap().contains("5 of 8 done, running 4, 9 s"));
 }
 
 #[test]
@@ -383,4 +409,87 @@ fn what_a_run_within_runs_asks_is_labelled_with_the_way_to_it() {
     let asked = || vec!["  `kq` asks: which?".to_owned()];
     assert_eq!(human.labelled(&RunId::new("k3f9"), asked()), asked());
     assert_eq!(human.labelled(&two, asked()), ["  [a]   [a2]   `kq` asks: which?"]);
+}
+
+fn asked(human: &mut Human) {
+    let question =
+        windlass_core::hook::Question::of_workflow("Ship it?", &["yes".to_owned(), "no".to_owned()]);
+    let (node, hook) = (NodeId::new("b"), HookId::new("ask/b"));
+    let ask = windlass_core::run::Ask::question(node, hook, vec![question]);
+    let lines =
+        happened(human, Event::OwnerChanged, vec![begins("b", "ask"), News::Waiting(Waiting::Person(ask))]);
+    assert_eq!(lines[2..5], ["  `b` asks: Ship it?", "    - yes", "    - no (default)"]);
+}
+
+fn answers(text: &str) -> Event {
+    let origin = Some(AnswerOrigin {
+        user: "anna".to_owned(),
+        way: "windlass answer".to_owned(),
+        pid: 1,
+        tty: Some("pts/3".to_owned()),
+    });
+    let reply = PersonReply::Answers { answers: vec![(String::new(), text.to_owned())] };
+    Event::PersonAnswered { inbox: InboxId::new("i"), hook: Some(HookId::new("ask/b")), reply, origin }
+}
+
+fn asking() -> Human {
+    let question = Template("Ship it?".to_owned());
+    let choices = vec!["yes".to_owned(), "no".to_owned()];
+    let ask = NodeKind::Ask(AskNode { question, choices, default: Some("no".to_owned()) });
+    of(vec![prompt("a"), step("b", ask)])
+}
+
+#[test]
+fn an_answer_from_elsewhere_is_told_with_who_gave_it() {
+    let mut human = asking();
+    asked(&mut human);
+    let lines = happened(&mut human, answers("yes"), vec![News::WaitOver, ends("b")]);
+    assert_eq!(lines, ["  answered by anna (windlass answer, pts/3): yes", "ok b completed, 3 s"]);
+    assert!(happened(&mut human, answers("no"), Vec::new()).is_empty(), "nothing is asked any more");
+}
+
+#[test]
+fn a_text_that_is_no_choice_is_no_answer() {
+    let mut human = asking();
+    asked(&mut human);
+    assert!(happened(&mut human, answers("maybe"), Vec::new()).is_empty());
+    assert_eq!(happened(&mut human, answers("no"), vec![News::WaitOver, ends("b")]).len(), 2);
+}
+
+#[test]
+fn an_if_says_which_branch_it_takes_and_why() {
+    let shell = |id: &str| {
+        step(id, NodeKind::Shell(ShellNode { command: Template("make".to_owned()), idempotent: false }))
+    };
+    let decide = |id: &str, otherwise| {
+        let condition = Expression(" outputs.ok.text == \"commit\" ".to_owned());
+        step(id, NodeKind::If(IfNode { condition, then: vec![shell(&format!("{id}-then"))], otherwise }))
+    };
+    let mut human = of(vec![decide("one", vec![shell("other")]), decide("two", Vec::new())]);
+    let taken = |human: &mut Human, news: Vec<News>| happened(human, Event::OwnerChanged, news)[2].clone();
+    let then = vec![begins("one", "if"), begins("one-then", "shell")];
+    assert_eq!(taken(&mut human, then), "  if: outputs.ok.text == \"commit\" -> then");
+    let other = vec![begins("one", "if"), begins("other", "shell")];
+    assert_eq!(taken(&mut human, other), "  if: outputs.ok.text == \"commit\" -> else");
+    let neither = vec![begins("two", "if"), ends("two")];
+    assert_eq!(taken(&mut human, neither), "  if: outputs.ok.text == \"commit\" -> else, which is empty");
+}
+
+#[test]
+fn a_run_that_is_resumed_says_what_happened_before_and_shows_its_phase() {
+    let (mut state, _) =
+        windlass_core::engine::start(RunId::new("k3f9"), spec("ship", vec![prompt("a")]), Moment(0));
+    state.spent.usage.cost_usd = Some(0.21);
+    let now = state.root.now.as_mut().map(|active| &mut active.activity);
+    let Some(windlass_core::run::Activity::Session(work)) = now else { panic!("{state:?}") };
+    (work.phase, work.turns) = (windlass_core::run::SessionPhase::InTurn, 2);
+    let mut human = of(vec![prompt("a")]);
+    human.see(&state);
+    assert_eq!(
+        told(&mut human, News::TakenOver),
+        ["  resuming where it left off: iteration 3, $0.21 so far"]
+    );
+    human.screen.redraws = true;
+    let line = human.progress(Moment(14_000)).unwrap();
+    assert_eq!(line, "\r\u{1b}[Kiteration 3, working, 13 s, $0.21");
 }

@@ -2,7 +2,7 @@
 
 use windlass_core::id::NodeId;
 
-use super::Human;
+use super::{Human, WORKING};
 use crate::cli::terminal::TextTone;
 
 /// The turns of one node.
@@ -21,7 +21,7 @@ impl Human {
         attempt: u32,
         resumed: bool,
     ) -> Vec<String> {
-        self.phase = "working";
+        self.phase = WORKING;
         let turns = self.turns.entry(node.clone()).or_default();
         turns.heading = (iteration != turns.iteration).then_some(iteration);
         let lines = self.heading(node);
@@ -38,7 +38,7 @@ impl Human {
         let Some(turns) = self.turns.get_mut(node) else { return Vec::new() };
         let Some(iteration) = turns.heading.take() else { return Vec::new() };
         turns.iteration = iteration;
-        self.phase = "working";
+        self.phase = WORKING;
         let place = self.place(node, iteration);
         match self.nodes.is_one() {
             true => vec![String::new(), self.screen.paint(TextTone::Strong, &place)],

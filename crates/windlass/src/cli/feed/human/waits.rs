@@ -3,35 +3,16 @@
 use windlass_core::effect::{Effect, Planned};
 use windlass_core::event::{Event, Record};
 use windlass_core::id::{NodeId, Verb};
-use windlass_core::run::{Ask, News, Waiting};
+use windlass_core::run::{News, Waiting};
 
-use super::Human;
+use super::{Human, WORKING};
 use crate::cli::feed::ask::{self, OtherRequests};
 use crate::cli::feed::words::{self, span};
+use crate::cli::feed::wrap::fold;
 use crate::cli::sanitize::{plain_line, plain_short};
 use crate::cli::terminal::TextTone;
 
 impl Human {
-    /// Updates the open requests after a record.
-    pub(super) fn see_asks(&mut self, record: &Record) {
-        if let Event::SessionEnded { effect, .. } = &record.event {
-            self.asked.retain(|(node, _)| *node != effect.node);
-        }
-        for news in &record.news {
-            match news {
-                News::Waiting(Waiting::Person(ask)) => self.sees_ask(ask),
-                News::HookDecided { hook, .. } => self.asked.retain(|(_, asked)| asked != hook),
-                News::NodeFinished { node, .. } => self.asked.retain(|(asks, _)| asks != node),
-                _ => {}
-            }
-        }
-    }
-
-    pub(super) fn sees_ask(&mut self, ask: &Ask) {
-        self.asked.retain(|(_, hook)| *hook != ask.hook);
-        self.asked.push((ask.node.clone(), ask.hook.clone()));
-    }
-
     pub(super) fn waiting(&mut self, waiting: &Waiting, record: &Record) -> Vec<String> {
         let at = record.at;
         self.phase = "waiting";
@@ -49,11 +30,12 @@ impl Human {
             }
             Waiting::Person(ask) => {
                 self.phase = "waiting for you";
-                let beside = OtherRequests::of(self.asked.len());
+                let beside = OtherRequests::of(self.asks.open().len());
+                let default = self.spec.as_ref().and_then(|spec| ask::default_of(spec, ask));
                 if self.answers_here {
                     Vec::new()
                 } else {
-                    ask::describe(&self.run, ask, self.whose(), beside)
+                    ask::describe(&self.run, ask, self.whose(), beside, default)
                 }
             }
             Waiting::Time { until } => {
@@ -65,7 +47,9 @@ impl Human {
             }
             Waiting::Paused => return self.paused(),
         };
-        text.iter().map(|line| self.screen.paint(TextTone::Careful, &format!("  {line}"))).collect()
+        let width = if self.screen.redraws { self.screen.width.saturating_sub(1) } else { usize::MAX };
+        let lines = text.iter().flat_map(|line| fold(&format!("  {line}"), width));
+        lines.map(|line| self.screen.paint(TextTone::Careful, &line)).collect()
     }
 
     /// Says which try of a turn, a node or an answer comes next, when and why.
@@ -90,8 +74,14 @@ impl Human {
 
     /// Says that a wait has ended. After a retry the heading of the node says so.
     pub(super) fn wait_over(&mut self, event: &Event, node: Option<&NodeId>) -> Vec<String> {
-        self.phase = "working";
-        if matches!(event, Event::WaitOver { effect } if effect.verb == Verb::Retry) {
+        self.phase = WORKING;
+        // The line about an answer says that the wait is over.
+        let is_said = match event {
+            Event::WaitOver { effect } => effect.verb == Verb::Retry,
+            Event::PersonAnswered { .. } => true,
+            _ => false,
+        };
+        if is_said {
             return Vec::new();
         }
         let with = self.one_of_several(node).map(|name| format!(" with {name}")).unwrap_or_default();
@@ -107,8 +97,9 @@ impl Human {
 
     /// Returns the name of a node if other nodes are in progress and no label names it.
     fn one_of_several(&self, node: Option<&NodeId>) -> Option<String> {
-        let is_clear = self.nodes.only_open().is_some() || self.nodes.has_several_sessions();
-        node.filter(|_| !is_clear).map(|node| self.nodes.name(node))
+        let node =
+            node.filter(|node| self.nodes.only_open().is_none() && self.nodes.label(node).is_none())?;
+        Some(self.nodes.name(node))
     }
 
     fn whose(&self) -> ask::Asker {

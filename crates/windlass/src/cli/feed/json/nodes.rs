@@ -7,7 +7,7 @@ use windlass_core::graph::workflow::Node;
 use windlass_core::id::{HookId, NodeId};
 use windlass_core::run::{News, Waiting};
 
-use super::super::steps::task_name;
+use super::super::tasks::task_name;
 
 /// Lists the nodes in the order of the workflow, each with its depth.
 pub(super) fn list(body: &[Node]) -> Vec<Value> {

@@ -1,0 +1,124 @@
+//! The leftovers of parallel tasks: the branches and worktrees of a run that still exist, and the tasks of its
+//! file that are not done.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use windlass_core::effect::Effect;
+use windlass_core::event::{Event, LandingEnd, Record, WorktreeEnd};
+use windlass_core::id::{NodeId, RunId};
+use windlass_core::tasks::TaskStatus;
+use windlass_peers::git;
+
+use crate::effect::tasks_place;
+use crate::error::RunError;
+use crate::handle::Handle;
+use crate::tasks::inspect;
+
+/// A branch of a run that still exists.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftBranch {
+    pub branch: String,
+    /// Its worktree, if that exists too.
+    pub worktree: Option<PathBuf>,
+    /// The branch on which its commits were to land.
+    pub target: Option<String>,
+    /// The task that it was made for.
+    pub task: Option<String>,
+    /// The reason why its commits did not land, as far as the log says.
+    pub why: Option<String>,
+    /// Another branch of the same task landed later.
+    pub is_redone: bool,
+}
+
+/// The tasks of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TaskFileTally {
+    /// The number of tasks that are passing or skipped.
+    pub done: usize,
+    /// The number of all tasks.
+    pub all: usize,
+    /// The other tasks, in the order of the file: the id, the name and the status.
+    pub open: Vec<(String, String, TaskStatus)>,
+}
+
+impl Handle {
+    /// Lists the branches that a run made for its tasks and that still exist.
+    pub fn left_branches(&self, run: &RunId) -> Result<Vec<LeftBranch>, RunError> {
+        let view = self.view(run)?;
+        let records: Vec<Record> = self.records(run, 1)?.into_iter().map(|(_, record)| record).collect();
+        let made = made(&records);
+        if made.is_empty() {
+            return Ok(Vec::new());
+        }
+        let repo = Path::new(&view.state.spec.workspace);
+        let exists = existing(repo, run);
+        let worktrees = git::list(repo).unwrap_or_default();
+        let left = made.into_iter().filter(|left| exists.contains(&left.branch)).map(|left| {
+            let its = worktrees.iter().find(|worktree| worktree.branch == left.branch);
+            LeftBranch { worktree: its.map(|its| its.path.clone()).filter(|path| path.is_dir()), ..left }
+        });
+        Ok(left.collect())
+    }
+
+    /// Counts the tasks of the file that a run works on. `path` is the file that the workflow names. Returns
+    /// `None` if the file cannot be read now.
+    pub fn task_tally(&self, workspace: &Path, path: Option<&str>) -> Option<TaskFileTally> {
+        let document = inspect(&tasks_place(workspace, path).ok()?).ok()?.document?;
+        let tasks = &document.tasks().tasks;
+        let is_done = |status: TaskStatus| matches!(status, TaskStatus::Passing | TaskStatus::Skipped);
+        let open: Vec<_> = tasks.iter().filter(|task| !is_done(task.status)).collect();
+        Some(TaskFileTally {
+            done: tasks.len() - open.len(),
+            all: tasks.len(),
+            open: open.iter().map(|task| (task.id.to_string(), task.name.clone(), task.status)).collect(),
+        })
+    }
+}
+
+/// Returns the branches of a run in its repository.
+fn existing(repo: &Path, run: &RunId) -> Vec<String> {
+    let below = format!("refs/heads/windlass/{run}/");
+    let listed = git::git(repo, &["for-each-ref", "--format=%(refname)", &below]).unwrap_or_default();
+    let listed = String::from_utf8_lossy(&listed);
+    listed.lines().filter_map(|name| name.strip_prefix("refs/heads/")).map(str::to_owned).collect()
+}
+
+/// Returns the branches that a run made, in the order of their rounds, with the reasons in the log.
+fn made(records: &[Record]) -> Vec<LeftBranch> {
+    let mut tasks: BTreeMap<&NodeId, String> = BTreeMap::new();
+    let mut made: Vec<(&NodeId, LeftBranch)> = Vec::new();
+    let mut passed: Vec<String> = Vec::new();
+    for record in records {
+        for planned in &record.effects {
+            if let Effect::MakeWorktree { task, .. } = &planned.effect {
+                tasks.insert(&planned.id.node, task.to_string());
+            }
+        }
+        let (round, reason) = match &record.event {
+            Event::WorktreeMade { effect, end: WorktreeEnd::Made { branch, target, .. } } => {
+                let (branch, target) = (branch.clone(), target.clone());
+                let task = tasks.get(&effect.node).cloned();
+                let left = LeftBranch { branch, worktree: None, target, task, why: None, is_redone: false };
+                made.push((&effect.node, left));
+                continue;
+            }
+            Event::Landed { effect, end: LandingEnd::Refused { why } | LandingEnd::Hindered { why } } => {
+                (&effect.node, Some(why))
+            }
+            Event::TaskSettled { effect, why, status, .. } => {
+                if *status == TaskStatus::Passing {
+                    passed.extend(tasks.get(&effect.node).cloned());
+                }
+                (&effect.node, why.as_ref())
+            }
+            _ => continue,
+        };
+        let its = made.iter_mut().find(|(node, _)| *node == round).map(|(_, left)| left);
+        if let (Some(left), Some(reason)) = (its, reason) {
+            left.why.get_or_insert_with(|| reason.clone());
+        }
+    }
+    let is_redone = |left: &LeftBranch| left.task.as_ref().is_some_and(|task| passed.contains(task));
+    made.into_iter().map(|(_, left)| LeftBranch { is_redone: is_redone(&left), ..left }).collect()
+}

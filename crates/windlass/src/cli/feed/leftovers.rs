@@ -1,0 +1,113 @@
+//! The lines at the end of parallel tasks: what is left behind, why, and how to look at it or remove it.
+
+use windlass_core::id::RunId;
+use windlass_core::tasks::TaskStatus;
+use windlass_runtime::view::{LeftBranch, TaskFileTally};
+
+use crate::cli::sanitize::{plain_line, plain_short};
+
+/// The most branches and tasks that are listed.
+const BRANCHES: usize = 10;
+const TASKS: usize = 12;
+/// The longest reason and the longest name of a task.
+const WHY: usize = 160;
+const NAME: usize = 30;
+
+/// Lists the tasks that are not done.
+pub(crate) fn open_tasks(tally: &TaskFileTally) -> Vec<String> {
+    if tally.open.is_empty() {
+        return Vec::new();
+    }
+    let task = |(id, name, status): &(String, String, TaskStatus)| {
+        format!("    {} {} ({})", plain_short(id, NAME), plain_short(name, NAME), status.word())
+    };
+    let mut lines = vec![format!("  tasks left open: {} of {}", tally.open.len(), tally.all)];
+    lines.extend(tally.open.iter().take(TASKS).map(task));
+    let hidden = tally.open.len().saturating_sub(TASKS);
+    lines.extend((hidden > 0).then(|| format!("    ... ({hidden} more: windlass tasks list)")));
+    lines
+}
+
+/// Lists the branches of a run that still exist.
+pub(crate) fn left_branches(run: &RunId, left: &[LeftBranch]) -> Vec<String> {
+    if left.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = vec!["  left behind, because their work did not land:".to_owned()];
+    lines.extend(left.iter().take(BRANCHES).flat_map(|left| branch(run, left)));
+    let hidden = left.len().saturating_sub(BRANCHES);
+    let list = format!("git branch --list 'windlass/{run}/*'");
+    lines.extend((hidden > 0).then(|| format!("    ... ({hidden} more: {list})")));
+    lines
+}
+
+fn branch(run: &RunId, left: &LeftBranch) -> Vec<String> {
+    let name = plain_line(&left.branch);
+    let again = if left.is_redone { "; a later try landed" } else { "" };
+    let task = left.task.as_ref().map(|task| format!(" (task {}{again})", plain_short(task, NAME)));
+    let mut lines = vec![format!("    {name}{}", task.unwrap_or_default())];
+    lines.extend(left.why.as_ref().map(|why| format!("      why:    {}", reason(why, &left.branch))));
+    let target = left.target.as_deref().map_or_else(|| "HEAD".to_owned(), plain_line);
+    lines.push(format!("      look:   git log -p {target}..{name}"));
+    let folder = left.worktree.as_ref().and_then(|path| path.file_name()).map(|name| name.to_string_lossy());
+    // Git finds a worktree by the end of its path.
+    let folder = folder.map(|folder| format!("{run}/worktrees/{}", plain_line(&folder)));
+    lines.extend(folder.iter().map(|path| format!("      remove: git worktree remove --force {path}")));
+    let before = if folder.is_some() { "             " } else { "      remove:" };
+    lines.push(format!("{before} git branch -D {name}"));
+    lines
+}
+
+/// Shortens a reason to its first part, without the name of the branch.
+fn reason(why: &str, branch: &str) -> String {
+    let line = plain_line(why);
+    let first = line.split("; ").next().unwrap_or_default();
+    let named = format!("branch `{}` is ", plain_line(branch));
+    plain_short(first.strip_prefix(&named).unwrap_or(first), WHY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_branch_says_why_it_is_there_and_how_to_look_at_it_and_remove_it() {
+        let branch = "windlass/k3f9/task-4-1".to_owned();
+        let why = format!("branch `{branch}` is in conflict with `main` in a.md; the branch is unchanged");
+        let left = LeftBranch {
+            branch,
+            worktree: Some("/state/windlass/runs/k3f9/worktrees/task-4-1".into()),
+            target: Some("main".to_owned()),
+            task: Some("4".to_owned()),
+            why: Some(why),
+            is_redone: false,
+        };
+        let lines = left_branches(&RunId::new("k3f9"), std::slice::from_ref(&left));
+        let expected = [
+            "  left behind, because their work did not land:",
+            "    windlass/k3f9/task-4-1 (task 4)",
+            "      why:    in conflict with `main` in a.md",
+            "      look:   git log -p main..windlass/k3f9/task-4-1",
+            "      remove: git worktree remove --force k3f9/worktrees/task-4-1",
+            "              git branch -D windlass/k3f9/task-4-1",
+        ];
+        assert_eq!(lines, expected);
+        let bare = LeftBranch { worktree: None, why: None, is_redone: true, ..left };
+        assert_eq!(
+            left_branches(&RunId::new("k3f9"), &[bare])[1..],
+            [
+                "    windlass/k3f9/task-4-1 (task 4; a later try landed)",
+                "      look:   git log -p main..windlass/k3f9/task-4-1",
+                "      remove: git branch -D windlass/k3f9/task-4-1"
+            ]
+        );
+    }
+
+    #[test]
+    fn tasks_that_are_not_done_are_listed() {
+        let open = vec![("7".to_owned(), "Write\u{1b}[2J docs".to_owned(), TaskStatus::Failing)];
+        let tally = TaskFileTally { done: 2, all: 3, open };
+        assert_eq!(open_tasks(&tally), ["  tasks left open: 1 of 3", "    7 Write^[[2J docs (failing)"]);
+        assert!(open_tasks(&TaskFileTally { done: 3, all: 3, open: Vec::new() }).is_empty());
+    }
+}

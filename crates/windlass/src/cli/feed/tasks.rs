@@ -1,0 +1,160 @@
+//! The tasks of a run: the rounds in progress with their names and folders, and how many tasks are done.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use windlass_core::event::{Event, WorktreeEnd};
+use windlass_core::id::NodeId;
+use windlass_core::run::{Activity, News, RunState};
+use windlass_core::tasks::Claim;
+
+use super::nodes::named;
+use crate::cli::sanitize::plain_short;
+
+/// The longest name of a task in a label, and the longest id.
+const NAME: usize = 18;
+const ID: usize = 10;
+/// The most running tasks that are listed.
+const LISTED: usize = 8;
+
+/// The tasks of the task loops of a run.
+#[derive(Debug, Default)]
+pub(crate) struct RunTasks {
+    /// The rounds in progress, by the id of their effects: `task_loop@7`.
+    rounds: BTreeMap<String, TaskRound>,
+    /// The number of done tasks and of all tasks in the file.
+    counts: Option<(usize, usize)>,
+}
+
+#[derive(Debug)]
+struct TaskRound {
+    id: String,
+    name: Option<String>,
+    workspace: Option<String>,
+}
+
+impl TaskRound {
+    fn label(&self) -> String {
+        let name = self.name.as_deref().map(|name| format!(" {}", plain_short(name, NAME)));
+        format!("{}{}", plain_short(&self.id, ID), name.unwrap_or_default())
+    }
+}
+
+impl RunTasks {
+    /// Takes in the rounds in progress of a run that is shown from the middle on.
+    pub(super) fn see(&mut self, state: &RunState) {
+        let mut actives = Vec::new();
+        state.root.actives(&mut actives);
+        for active in actives {
+            let Activity::Tasks(tasks) = &active.activity else { continue };
+            for round in &tasks.open {
+                let workspace = round.workspace.clone();
+                let round_name = format!("{}@{}", active.instance, round.round);
+                let (id, name) = (round.id.to_string(), name_of(&round.task).map(str::to_owned));
+                self.rounds.insert(round_name, TaskRound { id, name, workspace });
+            }
+        }
+    }
+
+    /// Sets how many tasks of the file are done, and how many there are.
+    pub(crate) fn count(&mut self, done: usize, all: usize) {
+        self.counts = Some((done, all));
+    }
+
+    /// Takes an event into account, before its news.
+    pub(super) fn event(&mut self, event: &Event) {
+        if let Event::WorktreeMade { effect, end: WorktreeEnd::Made { workspace, .. } } = event
+            && let Some(round) = self.rounds.get_mut(effect.node.as_str())
+        {
+            round.workspace = Some(workspace.clone());
+        }
+    }
+
+    /// Takes news into account: a round starts, or a task is settled.
+    pub(super) fn news(&mut self, news: &News, event: &Event) {
+        match news {
+            News::Round { node, round, task: Some(id) } => {
+                let name = task_name(event).map(str::to_owned);
+                let started = TaskRound { id: id.clone(), name, workspace: None };
+                self.rounds.insert(format!("{node}@{round}"), started);
+            }
+            News::Task { node, task, .. } => {
+                let is_its = |key: &String| key.rsplit_once('@').is_some_and(|(of, _)| of == node.as_str());
+                self.rounds.retain(|key, round| !(is_its(key) && round.id == *task));
+            }
+            News::NodeFinished { node, .. } => {
+                self.rounds.retain(|key, _| !key.strip_prefix(node.as_str()).is_some_and(is_round));
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns the label of the round in which a node runs: `6 Changelog`.
+    pub(super) fn label(&self, jobs_loop: &str, node: &NodeId) -> Option<String> {
+        self.round(jobs_loop, node).map(TaskRound::label)
+    }
+
+    /// Returns the label of a round, by the id of its effects.
+    pub(super) fn label_of_round(&self, round: &NodeId) -> Option<String> {
+        self.rounds.get(round.as_str()).map(TaskRound::label)
+    }
+
+    /// Returns the folder in which a node of a round works.
+    pub(super) fn workspace(&self, jobs_loop: &str, node: &NodeId) -> Option<&str> {
+        self.round(jobs_loop, node)?.workspace.as_deref()
+    }
+
+    /// Returns the round of a node inside a loop.
+    fn round(&self, jobs_loop: &str, node: &NodeId) -> Option<&TaskRound> {
+        let marks = node.as_str().strip_prefix(named(node))?;
+        let holds = |key: &str| {
+            let round = key.strip_prefix(jobs_loop).filter(|round| round.starts_with(['@', '~']));
+            let rest = round.and_then(|round| marks.strip_prefix(round));
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['@', '~']))
+        };
+        let found = self.rounds.iter().filter(|(key, _)| holds(key));
+        found.max_by_key(|(key, _)| key.len()).map(|(_, round)| round)
+    }
+
+    /// Returns whether tasks are in progress.
+    pub(super) fn is_busy(&self) -> bool {
+        !self.rounds.is_empty()
+    }
+
+    /// Describes the progress: `5 of 8 done`, `running 2, 3, 5`. Empty if there are no tasks.
+    pub(super) fn progress(&self) -> Vec<String> {
+        let mut facts: Vec<String> =
+            self.counts.iter().map(|(done, all)| format!("{done} of {all} done")).collect();
+        if self.rounds.is_empty() {
+            return facts;
+        }
+        let mut rounds: Vec<(u32, &TaskRound)> =
+            self.rounds.iter().map(|(key, round)| (number(key), round)).collect();
+        rounds.sort_by_key(|(number, _)| *number);
+        let mut ids: Vec<String> =
+            rounds.iter().take(LISTED).map(|(_, round)| plain_short(&round.id, ID)).collect();
+        ids.extend((rounds.len() > LISTED).then(|| "...".to_owned()));
+        facts.push(format!("running {}", ids.join(", ")));
+        facts
+    }
+}
+
+/// Returns the number of a round: 7 for `task_loop@7`.
+fn number(key: &str) -> u32 {
+    key.rsplit_once('@').and_then(|(_, number)| number.parse().ok()).unwrap_or(u32::MAX)
+}
+
+/// Decides whether a text names a round and nothing else: `@7`.
+fn is_round(rest: &str) -> bool {
+    rest.strip_prefix('@').is_some_and(|number| number.parse::<u32>().is_ok())
+}
+
+/// Returns the name of the chosen task.
+pub(super) fn task_name(event: &Event) -> Option<&str> {
+    let Event::TaskClaimed { claim: Claim::Task { task, .. }, .. } = event else { return None };
+    name_of(task)
+}
+
+fn name_of(task: &Value) -> Option<&str> {
+    task.get("name").and_then(Value::as_str).filter(|name| !name.trim().is_empty())
+}
