@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 
 use windlass_core::effect::Effect;
 use windlass_core::event::{Event, LandingEnd, Record, WorktreeEnd};
+use windlass_core::graph::walk::{find, ids_in};
+use windlass_core::graph::workflow::NodeKind;
 use windlass_core::id::{NodeId, RunId};
+use windlass_core::spec::Spec;
 use windlass_core::tasks::TaskStatus;
 use windlass_peers::git;
 
@@ -18,6 +21,8 @@ use crate::tasks::inspect;
 /// A branch of a run that still exists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftBranch {
+    /// The run that made it: the run itself, or one that it started.
+    pub run: RunId,
     pub branch: String,
     /// Its worktree, if that exists too.
     pub worktree: Option<PathBuf>,
@@ -43,22 +48,33 @@ pub struct TaskFileTally {
 }
 
 impl Handle {
-    /// Lists the branches that a run made for its tasks and that still exist.
+    /// Lists the branches that a run, and the runs below it, made for their tasks and that still exist.
     pub fn left_branches(&self, run: &RunId) -> Result<Vec<LeftBranch>, RunError> {
-        let view = self.view(run)?;
-        let records: Vec<Record> = self.records(run, 1)?.into_iter().map(|(_, record)| record).collect();
-        let made = made(&records);
-        if made.is_empty() {
+        let spec = self.view(run)?.state.spec;
+        // Most runs have no tasks, and their logs may be long.
+        if !has_tasks(&spec) {
             return Ok(Vec::new());
         }
-        let repo = Path::new(&view.state.spec.workspace);
-        let exists = existing(repo, run);
-        let worktrees = git::list(repo).unwrap_or_default();
-        let left = made.into_iter().filter(|left| exists.contains(&left.branch)).map(|left| {
-            let its = worktrees.iter().find(|worktree| worktree.branch == left.branch);
-            LeftBranch { worktree: its.map(|its| its.path.clone()).filter(|path| path.is_dir()), ..left }
-        });
-        Ok(left.collect())
+        let repo = spec.workspace;
+        let (mut runs, mut made) = (vec![run.clone()], Vec::new());
+        let mut next = 0;
+        while let Some(run) = runs.get(next).cloned() {
+            let records: Vec<Record> = match self.records(&run, 1) {
+                Ok(records) => records.into_iter().map(|(_, record)| record).collect(),
+                // A run below may not have started, or its log cannot be read.
+                Err(_) if next > 0 => Vec::new(),
+                Err(error) => return Err(error),
+            };
+            // A damaged log may name its own run as a child.
+            let new = started(&records).filter(|child| !runs.contains(child)).collect::<Vec<_>>();
+            made.extend(made_by(&run, &records));
+            runs.extend(new);
+            next += 1;
+        }
+        if made.is_empty() {
+            return Ok(made);
+        }
+        Ok(existing(Path::new(&repo), made))
     }
 
     /// Counts the tasks of the file that a run works on. `path` is the file that the workflow names. Returns
@@ -76,16 +92,37 @@ impl Handle {
     }
 }
 
-/// Returns the branches of a run in its repository.
-fn existing(repo: &Path, run: &RunId) -> Vec<String> {
-    let below = format!("refs/heads/windlass/{run}/");
-    let listed = git::git(repo, &["for-each-ref", "--format=%(refname)", &below]).unwrap_or_default();
-    let listed = String::from_utf8_lossy(&listed);
-    listed.lines().filter_map(|name| name.strip_prefix("refs/heads/")).map(str::to_owned).collect()
+/// Decides whether a run, or a run below it, may work on several tasks at once.
+fn has_tasks(spec: &Spec) -> bool {
+    let is_task_loop =
+        |id: &NodeId| find(&spec.body, id).is_some_and(|node| matches!(node.kind, NodeKind::TaskLoop(_)));
+    ids_in(&spec.body).iter().any(is_task_loop) || spec.others.values().any(has_tasks)
+}
+
+/// Returns the runs that a run started.
+fn started(records: &[Record]) -> impl Iterator<Item = RunId> {
+    let effects = records.iter().flat_map(|record| &record.effects);
+    effects.filter_map(|planned| match &planned.effect {
+        Effect::StartRun { run, .. } => Some(run.clone()),
+        _ => None,
+    })
+}
+
+/// Keeps the branches that exist, and adds their worktrees.
+fn existing(repo: &Path, made: Vec<LeftBranch>) -> Vec<LeftBranch> {
+    let listed = git::git(repo, &["for-each-ref", "--format=%(refname)", "refs/heads/windlass/"]);
+    let listed = String::from_utf8_lossy(&listed.unwrap_or_default()).into_owned();
+    let names: Vec<&str> = listed.lines().filter_map(|name| name.strip_prefix("refs/heads/")).collect();
+    let worktrees = git::list(repo).unwrap_or_default();
+    let left = made.into_iter().filter(|left| names.contains(&left.branch.as_str())).map(|left| {
+        let its = worktrees.iter().find(|worktree| worktree.branch == left.branch);
+        LeftBranch { worktree: its.map(|its| its.path.clone()).filter(|path| path.is_dir()), ..left }
+    });
+    left.collect()
 }
 
 /// Returns the branches that a run made, in the order of their rounds, with the reasons in the log.
-fn made(records: &[Record]) -> Vec<LeftBranch> {
+fn made_by(run: &RunId, records: &[Record]) -> Vec<LeftBranch> {
     let mut tasks: BTreeMap<&NodeId, String> = BTreeMap::new();
     let mut made: Vec<(&NodeId, LeftBranch)> = Vec::new();
     let mut passed: Vec<String> = Vec::new();
@@ -99,7 +136,9 @@ fn made(records: &[Record]) -> Vec<LeftBranch> {
             Event::WorktreeMade { effect, end: WorktreeEnd::Made { branch, target, .. } } => {
                 let (branch, target) = (branch.clone(), target.clone());
                 let task = tasks.get(&effect.node).cloned();
-                let left = LeftBranch { branch, worktree: None, target, task, why: None, is_redone: false };
+                let run = run.clone();
+                let (worktree, why, is_redone) = (None, None, false);
+                let left = LeftBranch { run, branch, worktree, target, task, why, is_redone };
                 made.push((&effect.node, left));
                 continue;
             }

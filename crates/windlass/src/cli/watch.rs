@@ -239,7 +239,7 @@ pub(crate) fn ending_lines(
     };
     let mut lines = summary(invocation.screen, &ending);
     // A repository that cannot be read does not change how the run ended.
-    lines.extend(left_branches(&state.run, &handle.left_branches(&state.run).unwrap_or_default()));
+    lines.extend(left_branches(&handle.left_branches(&state.run).unwrap_or_default()));
     lines
 }
 

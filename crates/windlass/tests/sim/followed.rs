@@ -152,6 +152,15 @@ fn a_number_stands_for_an_option_of_an_agents_question_unless_it_is_one_itself()
 }
 
 #[test]
+fn a_question_that_the_policy_leaves_to_the_agent_is_told() {
+    let asks = json!({"ask": {"question": "Which?", "options": ["Red", "Blue"]}});
+    let place = Place::playing(json!([{"steps": [asks, done()]}]));
+    let ran = place.go(&["loop", "x", "--on-question", "empty"]);
+    assert_eq!(ran.code, 0, "{ran}");
+    assert!(ran.stdout.contains("  nobody was asked (--on-question empty): the agent decides by itself\n"));
+}
+
+#[test]
 fn a_default_that_was_taken_is_told_as_the_answer_of_nobody() {
     let place = Place::playing(json!([]));
     place.sealed.write(

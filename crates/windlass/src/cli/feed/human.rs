@@ -19,7 +19,7 @@ use windlass_core::hook::HookAnswer;
 use windlass_core::id::{EffectId, NodeId, RunId};
 use windlass_core::looping::verdict::CheckResult;
 use windlass_core::run::News;
-use windlass_core::spec::Spec;
+use windlass_core::spec::{OnQuestion, Spec};
 use windlass_core::time::Moment;
 use windlass_core::usage::Usage;
 
@@ -207,6 +207,10 @@ impl Human {
             Event::InterruptAsked { .. } if self.is_child => Vec::new(),
             Event::InterruptAsked { .. } => {
                 vec!["interrupting: stopping the agent; the run can continue later".to_owned()]
+            }
+            Event::Forked { policy: Some(policy), .. } => {
+                self.spec.iter_mut().for_each(|spec| spec.follow(*policy));
+                Vec::new()
             }
             Event::OwnerChanged
             | Event::Continued { .. }
@@ -398,8 +402,14 @@ impl Human {
         Terminal { width, ..self.screen }
     }
 
-    /// Shows only refusals: a person sees an allowed tool when it runs.
+    /// Shows only refusals, because a person sees an allowed tool when it runs, and questions that the policy
+    /// leaves to the agent.
     fn decision(&mut self, tool: Option<&str>, answer: &HookAnswer) -> Vec<String> {
+        let policy = self.spec.as_ref().map(|spec| spec.policy.on_question);
+        if let (HookAnswer::Reply { .. }, Some(OnQuestion::Empty)) = (answer, policy) {
+            let line = "  nobody was asked (--on-question empty): the agent decides by itself";
+            return vec![self.screen.paint(TextTone::Careful, line)];
+        }
         let HookAnswer::Deny { reason } = answer else { return Vec::new() };
         self.denied.push(reason.clone());
         self.denied.drain(..self.denied.len().saturating_sub(REFUSALS));

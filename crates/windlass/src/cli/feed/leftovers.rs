@@ -1,6 +1,5 @@
 //! The lines at the end of parallel tasks: what is left behind, why, and how to look at it or remove it.
 
-use windlass_core::id::RunId;
 use windlass_core::tasks::TaskStatus;
 use windlass_runtime::view::{LeftBranch, TaskFileTally};
 
@@ -29,19 +28,18 @@ pub(crate) fn open_tasks(tally: &TaskFileTally) -> Vec<String> {
 }
 
 /// Lists the branches of a run that still exist.
-pub(crate) fn left_branches(run: &RunId, left: &[LeftBranch]) -> Vec<String> {
+pub(crate) fn left_branches(left: &[LeftBranch]) -> Vec<String> {
     if left.is_empty() {
         return Vec::new();
     }
     let mut lines = vec!["  left behind, because their work did not land:".to_owned()];
-    lines.extend(left.iter().take(BRANCHES).flat_map(|left| branch(run, left)));
+    lines.extend(left.iter().take(BRANCHES).flat_map(branch));
     let hidden = left.len().saturating_sub(BRANCHES);
-    let list = format!("git branch --list 'windlass/{run}/*'");
-    lines.extend((hidden > 0).then(|| format!("    ... ({hidden} more: {list})")));
+    lines.extend((hidden > 0).then(|| format!("    ... ({hidden} more: git branch --list 'windlass/*')")));
     lines
 }
 
-fn branch(run: &RunId, left: &LeftBranch) -> Vec<String> {
+fn branch(left: &LeftBranch) -> Vec<String> {
     let name = plain_line(&left.branch);
     let again = if left.is_redone { "; a later try landed" } else { "" };
     let task = left.task.as_ref().map(|task| format!(" (task {}{again})", plain_short(task, NAME)));
@@ -51,7 +49,7 @@ fn branch(run: &RunId, left: &LeftBranch) -> Vec<String> {
     lines.push(format!("      look:   git log -p {target}..{name}"));
     let folder = left.worktree.as_ref().and_then(|path| path.file_name()).map(|name| name.to_string_lossy());
     // Git finds a worktree by the end of its path.
-    let folder = folder.map(|folder| format!("{run}/worktrees/{}", plain_line(&folder)));
+    let folder = folder.map(|folder| format!("{}/worktrees/{}", left.run, plain_line(&folder)));
     lines.extend(folder.iter().map(|path| format!("      remove: git worktree remove --force {path}")));
     let before = if folder.is_some() { "             " } else { "      remove:" };
     lines.push(format!("{before} git branch -D {name}"));
@@ -68,6 +66,8 @@ fn reason(why: &str, branch: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use windlass_core::id::RunId;
+
     use super::*;
 
     #[test]
@@ -75,6 +75,7 @@ mod tests {
         let branch = "windlass/k3f9/task-4-1".to_owned();
         let why = format!("branch `{branch}` is in conflict with `main` in a.md; the branch is unchanged");
         let left = LeftBranch {
+            run: RunId::new("k3f9"),
             branch,
             worktree: Some("/state/windlass/runs/k3f9/worktrees/task-4-1".into()),
             target: Some("main".to_owned()),
@@ -82,7 +83,7 @@ mod tests {
             why: Some(why),
             is_redone: false,
         };
-        let lines = left_branches(&RunId::new("k3f9"), std::slice::from_ref(&left));
+        let lines = left_branches(std::slice::from_ref(&left));
         let expected = [
             "  left behind, because their work did not land:",
             "    windlass/k3f9/task-4-1 (task 4)",
@@ -94,7 +95,7 @@ mod tests {
         assert_eq!(lines, expected);
         let bare = LeftBranch { worktree: None, why: None, is_redone: true, ..left };
         assert_eq!(
-            left_branches(&RunId::new("k3f9"), &[bare])[1..],
+            left_branches(&[bare])[1..],
             [
                 "    windlass/k3f9/task-4-1 (task 4; a later try landed)",
                 "      look:   git log -p main..windlass/k3f9/task-4-1",

@@ -24,6 +24,9 @@ const FACT: &str = "              ";
 /// The longest line of an agent's last message that is shown.
 const LINE: usize = 400;
 
+/// The most answers that are listed.
+const ANSWERS: usize = 20;
+
 /// Returns the run as JSON.
 pub(super) fn object(details: &RunDetails) -> String {
     let RunDetails { view, turns, children, answers, .. } = details;
@@ -197,11 +200,15 @@ pub(super) fn answers(
         let (asked, at) = (gist(&given.ask), words::date(given.at));
         [format!("    {asked}"), format!("      {at} {}", answered(given))]
     };
-    let found: Vec<String> = details.answers.iter().filter(|given| is_meant(given)).flat_map(line).collect();
+    let found: Vec<&GivenAnswer> = details.answers.iter().filter(|given| is_meant(given)).collect();
     if found.is_empty() {
-        return found;
+        return Vec::new();
     }
-    std::iter::once(title.to_owned()).chain(found).collect()
+    let hidden = found.len().saturating_sub(ANSWERS);
+    let mut lines = vec![title.to_owned()];
+    lines.extend((hidden > 0).then(|| format!("    ... ({hidden} earlier ones: --json has them all)")));
+    lines.extend(found.into_iter().skip(hidden).flat_map(line));
+    lines
 }
 
 /// Lists the sessions and their transcripts.
