@@ -10,6 +10,7 @@
 //! - [`hook`]: what an agent may do, and the answers to its hooks.
 //! - [`agent`]: the messages of an agent, in one form for all agents.
 //! - [`entity`]: commands, skills and agents. [`registry`]: all of them, by name.
+//! - [`snapshot`]: the kept states of a folder.
 //! - [`tasks`]: a task list, and the choice of the next task.
 //! - [`launch`]: the files between Windlass and a host. [`crash`]: crash points for tests.
 //!
@@ -30,6 +31,7 @@ pub mod launch;
 pub mod looping;
 pub mod registry;
 pub mod run;
+pub mod snapshot;
 pub mod spec;
 pub mod tasks;
 pub mod time;

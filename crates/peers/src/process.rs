@@ -24,6 +24,7 @@ use windlass_core::launch::{Launch, files};
 use crate::files::{FileError, FileMode, create_new, make_private_dir};
 pub(crate) use adopt::owns_all_below;
 pub use adopt::{adopt_orphans, end_adopted, end_all_adopted};
+pub(crate) use short::run_short_fed;
 pub use short::{
     ProgramOutput, ShortEnv, ShortProgram, end_short, end_short_of, run_short, run_short_for, run_short_with,
 };

@@ -21,6 +21,16 @@ pub fn write(path: &Path, bytes: &[u8], mode: FileMode) -> Result<(), FileError>
     write_whole(begin(path, mode.bits()), path, bytes)
 }
 
+/// Replaces a file's whole content like [`write`], with any permissions and without waiting for the disk: for
+/// many files that can be written again.
+pub(crate) fn replace(path: &Path, bytes: &[u8], mode: u32) -> Result<(), FileError> {
+    let written = begin(path, mode).and_then(|draft| {
+        draft.file().write_all(bytes)?;
+        draft.place()
+    });
+    written.map_err(|error| io_error(path, error))
+}
+
 /// Creates a file. Returns false and changes nothing if it exists.
 pub fn create_new(path: &Path, bytes: &[u8], mode: FileMode) -> Result<bool, FileError> {
     create_whole(begin(path, mode.bits()), path, bytes)

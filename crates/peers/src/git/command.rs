@@ -3,10 +3,12 @@
 //! No other file starts git. The callers choose the commands and interpret the answers.
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::path::Path;
+use std::process::Stdio;
 use std::time::Duration;
 
-use crate::process::{ShortEnv, ShortProgram, SpawnError, run_short};
+use crate::process::{ShortEnv, ShortProgram, SpawnError, run_short_fed};
 
 /// An error from running git.
 #[derive(Debug, thiserror::Error)]
@@ -22,6 +24,8 @@ pub enum GitError {
         /// The standard error of git.
         said: String,
     },
+    #[error("`git {verb}` printed more than {max} bytes")]
+    TooLong { verb: String, max: usize },
 }
 
 impl GitError {
@@ -33,7 +37,7 @@ impl GitError {
             // A wrapper script reports the death of the git it started with these codes; git itself uses
             // neither.
             GitError::Failed { code: Some(code), .. } => [128 + 9, 128 + 15].contains(code),
-            GitError::Start(_) => false,
+            GitError::Start(_) | GitError::TooLong { .. } => false,
         }
     }
 
@@ -58,13 +62,17 @@ const IDENTITY: [&str; 4] =
     ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"];
 
 /// The commands that change nothing and can be repeated.
-const QUESTIONS: [&str; 13] = [
+const QUESTIONS: [&str; 17] = [
     "cat-file",
+    "check-attr",
     "check-ref-format",
     "diff",
+    "diff-files",
+    "diff-tree",
     "for-each-ref",
     "hash-object",
     "ls-files",
+    "ls-tree",
     "merge-base",
     "rev-list",
     "rev-parse",
@@ -108,11 +116,14 @@ pub(super) struct GitCall<'a> {
     limit: Duration,
     env: &'a [(&'a str, &'a str)],
     hooks: &'a [(&'a str, &'a str)],
+    input: Option<&'a Path>,
+    /// The output must be whole. Otherwise the end of a long output is dropped.
+    is_whole: bool,
 }
 
 impl<'a> GitCall<'a> {
     pub(super) fn at(dir: &'a Path) -> GitCall<'a> {
-        GitCall { dir, limit: LIMIT, env: &[], hooks: &[] }
+        GitCall { dir, limit: LIMIT, env: &[], hooks: &[], input: None, is_whole: false }
     }
 
     pub(super) fn within(self, limit: Duration) -> GitCall<'a> {
@@ -128,6 +139,16 @@ impl<'a> GitCall<'a> {
         GitCall { hooks: &NO_HOOKS, ..self }
     }
 
+    /// Gives git the content of a file as its input.
+    pub(super) fn reading(self, input: &'a Path) -> GitCall<'a> {
+        GitCall { input: Some(input), ..self }
+    }
+
+    /// Fails if the output is too long to be kept whole.
+    pub(super) fn whole(self) -> GitCall<'a> {
+        GitCall { is_whole: true, ..self }
+    }
+
     pub(super) fn run(self, args: &[&str]) -> Result<Vec<u8>, GitError> {
         let verb = args.iter().find(|arg| !arg.starts_with('-')).copied().unwrap_or_default();
         let is_question = QUESTIONS.contains(&verb) || args.starts_with(&["worktree", "list"]);
@@ -141,14 +162,21 @@ impl<'a> GitCall<'a> {
         let verb = verb.to_owned();
         let env = [&ENV, self.env, self.hooks].concat();
         let args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
-        let output = run_short(&ShortProgram {
-            program: Path::new("git"),
+        let program = Path::new("git");
+        let input = match self.input.map(File::open) {
+            None => Stdio::null(),
+            Some(Ok(file)) => file.into(),
+            Some(Err(source)) => return Err(SpawnError::Start { program: program.to_owned(), source }.into()),
+        };
+        let short = ShortProgram {
+            program,
             args: &args,
             cwd: self.dir,
             env: ShortEnv::Inherit { without: &["GIT_", "LC_", "LANGUAGE"], but: &IDENTITY, with: &env },
             deadline: self.limit,
             max_output: MAX_OUTPUT,
-        })?;
+        };
+        let output = run_short_fed(&short, input)?;
         if output.timed_out {
             return Err(GitError::TimedOut { verb, limit: self.limit });
         }
@@ -156,7 +184,10 @@ impl<'a> GitCall<'a> {
             let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
             return Err(GitError::Failed { verb, code: output.code, said });
         }
-        Ok(output.stdout)
+        match output.truncated && self.is_whole {
+            true => Err(GitError::TooLong { verb, max: MAX_OUTPUT }),
+            false => Ok(output.stdout),
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 //!
 //! [`create`] makes a worktree, [`land`] moves its commits to the target branch and [`remove`] deletes
 //! it. Each can be called again after a crash at any point, and none ever deletes anybody's work.
+//! `snapshot` keeps the states of a folder as commits and restores them.
 
 mod artifacts;
 mod busy;
@@ -20,6 +21,7 @@ mod marker;
 mod rebase;
 mod remove;
 mod repository;
+mod snapshot;
 mod target;
 mod uncommitted;
 mod worktree;
@@ -34,6 +36,10 @@ pub use fingerprint::{digest, fingerprint};
 pub use land::{LandError, Landing, LandingTimeouts, land, land_within};
 pub use lock::LockError;
 pub use remove::{KeepReason, Removal, remove};
+pub use snapshot::{
+    ChangedFile, DiffForm, LeftAlone, RestorePlan, SnapshotError, SnapshotFolder, SnapshotRequest,
+    changed_files, commits_since, diff_trees, plan_restore, restore, save_before, take_snapshot,
+};
 pub use uncommitted::{changed_again, uncommitted};
 pub use worktree::{Worktree, WorktreeError, ahead, changes, is_clean, list, refresh};
 

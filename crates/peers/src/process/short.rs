@@ -73,17 +73,26 @@ impl ProgramOutput {
 
 const GRACE: Duration = Duration::from_millis(500);
 
-/// Runs a short program to its end or its deadline.
+/// Runs a short program to its end or its deadline, without input.
 pub fn run_short(short: &ShortProgram<'_>) -> Result<ProgramOutput, SpawnError> {
-    run(short, None)
+    run(short, Stdio::null(), None)
 }
 
 /// Runs a short program with this text on its standard input. The program need not read it.
 pub fn run_short_with(short: &ShortProgram<'_>, input: Vec<u8>) -> Result<ProgramOutput, SpawnError> {
-    run(short, Some(input))
+    run(short, Stdio::piped(), Some(input))
 }
 
-fn run(short: &ShortProgram<'_>, input: Option<Vec<u8>>) -> Result<ProgramOutput, SpawnError> {
+/// Runs a short program like [`run_short`], with a file as its input.
+pub(crate) fn run_short_fed(short: &ShortProgram<'_>, input: Stdio) -> Result<ProgramOutput, SpawnError> {
+    run(short, input, None)
+}
+
+fn run(
+    short: &ShortProgram<'_>,
+    stdin: Stdio,
+    input: Option<Vec<u8>>,
+) -> Result<ProgramOutput, SpawnError> {
     let failed = |source| SpawnError::Start { program: short.program.to_owned(), source };
     if ENDING.load(Ordering::SeqCst) || is_scope_ended() {
         return Err(failed(io::ErrorKind::Interrupted.into()));
@@ -95,7 +104,6 @@ fn run(short: &ShortProgram<'_>, input: Option<Vec<u8>>) -> Result<ProgramOutput
     // session.
     command.env(env::HOST, env::OWN_PROGRAM);
     os::mark(&mut command);
-    let stdin = if input.is_some() { Stdio::piped() } else { Stdio::null() };
     command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = born(|| command.spawn()).map_err(failed)?;
     let running = RunningProgram::note(&child);
