@@ -13,6 +13,7 @@ use crate::hook::HookCall;
 use crate::id::{EffectId, HookId, InboxId, RunId, SessionId};
 use crate::looping::verdict::{CheckResult, Inspection};
 use crate::run::{Continuation, News, Outcome, Spent};
+use crate::snapshot::{FolderSnapshot, SnapshotName};
 use crate::spec::{Policy, Spec};
 use crate::tasks::{Claim, TaskStatus};
 use crate::time::Moment;
@@ -216,6 +217,13 @@ pub enum Event {
     CleanedUp {
         effect: EffectId,
     },
+    /// Windlass saved the state of a folder, or failed to. The run does not depend on it.
+    FolderSaved {
+        name: SnapshotName,
+        /// The absolute path of the folder.
+        folder: String,
+        end: SaveEnd,
+    },
     /// Windlass itself failed while it performed an effect. It is unknown how much of the effect
     /// happened.
     EffectBroken {
@@ -258,9 +266,18 @@ impl Event {
             Event::EventReceived { .. } => "told",
             Event::PersonAnswered { .. } => "person_answered",
             Event::CleanedUp { .. } => "cleaned_up",
+            Event::FolderSaved { .. } => "folder_saved",
             Event::EffectBroken { .. } => "effect_broken",
         }
     }
+}
+
+/// The result of saving the state of a folder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SaveEnd {
+    Saved(FolderSnapshot),
+    Failed { why: String },
 }
 
 /// The texts that an entity contributes to a session.

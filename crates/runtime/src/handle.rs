@@ -5,6 +5,7 @@ mod behind;
 mod continuing;
 mod folder;
 mod stray;
+mod undo;
 mod views;
 mod waiting;
 
@@ -41,6 +42,9 @@ use crate::workspace::{FolderCheck, absence};
 pub(crate) use continuing::ChildContinuation;
 pub use continuing::ResumeAdditions;
 pub use stray::{LiveChild, OtherVersion, OwnerProcess, StrayRun};
+pub use undo::{
+    ChangedFile, DiffForm, LeftAlone, SavedState, SnapshotRange, SnapshotUseError, UndoMode, UndoResult,
+};
 
 /// The number of events that may queue for an owner before their senders block.
 const INBOUND: usize = 256;
@@ -415,11 +419,14 @@ impl Handle {
         }
     }
 
-    /// Makes the record to show first for a run that another process created. If the log has only that
+    /// Makes the record to show first for a run that another process created. If nothing happened after that
     /// record, nobody may have seen its news yet.
     fn header(&self, family: &Family, hand: OwnerStart) -> Result<Record, RunError> {
         let state = family.root();
-        let only = if family.seq() == 1 { self.record_at(&state.run, 1)? } else { None };
+        let second = self.record_at(&state.run, 2)?;
+        let is_saved = |second: &Record| matches!(second.event, Event::FolderSaved { .. });
+        let is_only = family.seq() == 1 || family.seq() == 2 && second.as_ref().is_some_and(is_saved);
+        let only = if is_only { self.record_at(&state.run, 1)? } else { None };
         let mut step = only
             .map_or_else(Decision::default, |record| Decision { effects: record.effects, news: record.news });
         // An owner that takes a run over reports by itself what the run waits for.

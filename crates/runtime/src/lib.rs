@@ -32,6 +32,7 @@ mod random;
 mod recover;
 pub mod rehearse;
 mod seal;
+mod snapshot;
 mod supervise;
 pub mod tasks;
 mod tidy;

@@ -16,7 +16,9 @@ use windlass_core::hook::permission::are_about_files;
 use windlass_core::hook::wire::{HookReply, REQUEST, WIRE_VERSION};
 use windlass_core::hook::{HookAnswer, HookCall, HookKind, RealPath};
 use windlass_core::id::{EffectId, HookId, InboxId};
+use windlass_core::looping::LoopMode;
 use windlass_core::run::{Lifecycle, RunState};
+use windlass_core::snapshot::SnapshotName;
 use windlass_core::spec::Spec;
 use windlass_core::time::Moment;
 use windlass_peers::agent::Dialect;
@@ -38,6 +40,8 @@ use crate::inbox::{FRESH, InboxMessage, NOT_ASKED, SocketRequest, event_of};
 use crate::notify::Notifier;
 use crate::person::why_not;
 use crate::seal::InboxKey;
+use crate::snapshot::SnapshotStore;
+use crate::supervise::blocking;
 use crate::view::children;
 use crate::workspace::{FolderCheck, RunFolder};
 
@@ -48,6 +52,9 @@ const REFUSALS_TOLD: u32 = 20;
 
 /// The time limit for resolving a path.
 const LOOKING: Duration = Duration::from_secs(2);
+
+/// The time limit for a snapshot while an agent waits for its Stop hook.
+const SAVING: Duration = Duration::from_secs(10);
 
 /// The exit codes for clients, the same as those of the command line.
 const USAGE: u8 = 2;
@@ -126,7 +133,9 @@ impl Owner {
         };
         // Git hooks may have left processes behind, and so may agents that killed their host or its guard.
         let (run, dir) = (self.state.run.clone(), self.context.dir.clone());
+        let snapshots = self.state.is_done().then(|| self.context.snapshots());
         let end = move || {
+            snapshots.iter().for_each(SnapshotStore::clear);
             end_all_adopted();
             clear_groups(&run, &dir);
         };
@@ -152,6 +161,7 @@ impl Owner {
     }
 
     async fn run_inner(&mut self, mut first: Vec<Planned>, hand: OwnerStart) -> Result<(), RunError> {
+        let is_new = hand == OwnerStart::First || self.seq == 1;
         if hand != OwnerStart::Next {
             self.folder = RunFolder::now(Path::new(&self.state.spec.workspace));
         }
@@ -162,6 +172,9 @@ impl Owner {
             let open = self.state.to_perform();
             first.retain(|planned| open.iter().any(|open| open.id == planned.id));
             self.end_orphans(&first).await;
+        }
+        if is_new && let Some(event) = self.save_folder(SnapshotName::Start).await {
+            self.tell(event, Vec::new()).await?;
         }
         // The first record may already ask.
         self.notifier.see(&self.state);
@@ -270,6 +283,7 @@ impl Owner {
             reply(request, &*dialect, &HookAnswer::Pass);
             return Ok(());
         }
+        self.save_held_turn(from.as_ref(), &kind).await?;
         let id = request.id.clone();
         self.waiting.insert(id.clone(), (request, dialect));
         let dir = from.as_ref().map(|from| self.context.child_dir(from));
@@ -405,8 +419,18 @@ impl Owner {
 
     /// Advances the run: decides, commits, then acts. Nothing else changes the state.
     async fn tell(&mut self, event: Event, taken: Vec<InboxId>) -> Result<(), RunError> {
-        let before = self.seq;
-        let (records, steps) = self.decide(now(), event);
+        let (before, was_done) = (self.seq, self.state.is_done());
+        let at = now();
+        let (mut records, mut steps) = self.decide(at, event);
+        if self.state.is_done()
+            && !was_done
+            && let Some(event) = self.save_folder(SnapshotName::End).await
+        {
+            // In the same commit and before the end, so that whoever sees the end sees what changed.
+            let step = engine::apply(&mut self.state, at, &event);
+            records.insert(0, step.record(at, event));
+            steps.insert(0, step);
+        }
         self.commit(&records, &steps, taken).await?;
         for (seq, record) in (before + 1..).zip(records) {
             self.feed.send(FeedItem::Record { seq, record: Box::new(record) });
@@ -422,6 +446,30 @@ impl Owner {
             self.perform(step.effects);
         }
         Ok(())
+    }
+
+    /// Saves the folder at the end of a turn that a plugin may continue in the same process. All other turns
+    /// are saved when they are judged.
+    async fn save_held_turn(&mut self, from: Option<&EffectId>, kind: &HookKind) -> Result<(), RunError> {
+        let HookKind::Stop { background: false, .. } = kind else { return Ok(()) };
+        let Some(work) = from.and_then(|from| self.state.work(&from.node)) else { return Ok(()) };
+        let is_plugins = work.node.rules().is_some_and(|rules| rules.mode == LoopMode::Plugin);
+        let Some(turn) = work.turn.as_ref().filter(|_| is_plugins) else { return Ok(()) };
+        let turn = work.current_turn().saturating_add(turn.stops);
+        let name = SnapshotName::Turn { node: work.node.id.clone(), turn };
+        let (snapshots, folder) = (self.context.snapshots(), work.workspace.clone());
+        let save = blocking(move || snapshots.save(&folder, name));
+        // The agent waits for its hook meanwhile. A slow disk must not block the owner.
+        match tokio::time::timeout(SAVING, save).await {
+            Ok(Some(event)) => self.tell(event, Vec::new()).await,
+            Ok(None) | Err(_) => Ok(()),
+        }
+    }
+
+    /// Saves the workspace of the run.
+    async fn save_folder(&self, name: SnapshotName) -> Option<Event> {
+        let (snapshots, folder) = (self.context.snapshots(), self.state.spec.workspace.clone());
+        blocking(move || snapshots.save(&folder, name)).await
     }
 
     /// Decides about an event. If the run shares a budget, it first records the spending of the other runs.

@@ -274,7 +274,7 @@ impl Handle {
         bodies.iter().for_each(|body| drawn.cadence.wrote(body.len()));
         let projection = project(&drawn.state, now().0);
         let lease = self.store.create_run(NewRun { id: run.clone(), projection, bodies })?;
-        // A fork starts now, so files that are uncommitted now are not its changes.
+        // A fork starts now, also on another commit.
         crate::changes::remember(&self.store.run_dir(run), Path::new(&drawn.state.spec.workspace));
         Ok(lease)
     }

@@ -37,7 +37,7 @@ mod tests;
 mod work;
 
 use crate::effect::{Effect, Planned};
-use crate::event::{Event, RECORD_VERSION, Record};
+use crate::event::{Event, RECORD_VERSION, Record, SaveEnd};
 use crate::hook::HookCall;
 use crate::id::{EffectId, HookId, NodeId, RunId, Verb};
 use crate::run::{
@@ -103,8 +103,13 @@ pub fn start(run: RunId, spec: Spec, at: Moment) -> (RunState, Decision) {
 /// effect is ignored.
 pub fn apply(state: &mut RunState, at: Moment, event: &Event) -> Decision {
     let mut step = Decision::default();
-    let is_heard =
-        matches!(event, Event::HookAsked { .. } | Event::Continued { .. } | Event::CancelAsked { .. });
+    let is_heard = matches!(
+        event,
+        Event::HookAsked { .. }
+            | Event::FolderSaved { .. }
+            | Event::Continued { .. }
+            | Event::CancelAsked { .. }
+    );
     if state.is_done() && !is_heard {
         return step;
     }
@@ -140,6 +145,7 @@ pub fn apply(state: &mut RunState, at: Moment, event: &Event) -> Decision {
                 deliver(state, &mut step, at, &effect.node, event);
             }
         }
+        Event::FolderSaved { folder, end, .. } => folder_saved(state, &mut step, folder, end),
         Event::EffectBroken { effect, what } => internal_error::apply(state, &mut step, at, effect, what),
         Event::HookAsked { call } => hook(state, &mut step, at, call, event),
         Event::PersonAnswered { hook, reply, .. } => {
@@ -200,6 +206,17 @@ fn stop(state: &mut RunState, step: &mut Decision, at: Moment, outcome: Outcome)
             finish(state, step, at, outcome);
         }
         Lifecycle::Done { .. } => {}
+    }
+}
+
+/// Warns about the first snapshot of a run that failed. The run continues without it.
+fn folder_saved(state: &mut RunState, step: &mut Decision, folder: &str, end: &SaveEnd) {
+    let SaveEnd::Failed { why } = end else { return };
+    if !std::mem::replace(&mut state.bookkeeping.warned_of_snapshots, true) {
+        let what = format!(
+            "Windlass cannot save the state of {folder}, so `diff` and `undo` will lack turns of this run: {why}"
+        );
+        step.news.push(News::Odd { node: root_node(), what });
     }
 }
 

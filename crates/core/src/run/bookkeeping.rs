@@ -60,6 +60,9 @@ pub struct Bookkeeping {
     /// The commit on which the run started, in a repository.
     #[serde(default)]
     pub base: Option<String>,
+    /// A snapshot failed, and the run has warned about it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub warned_of_snapshots: bool,
     /// The current share of a budget that other runs spend too. The run's own budget applies as
     /// well.
     #[serde(default)]

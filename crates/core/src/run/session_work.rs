@@ -83,6 +83,9 @@ pub struct SessionWork {
     pub phase: SessionPhase,
     /// The number of finished turns.
     pub turns: u32,
+    /// A turn started and is not judged yet.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_turn_open: bool,
     /// The attempt at the current turn, counted from 1.
     pub attempt: u32,
     /// Consecutive transient errors.

@@ -9,6 +9,8 @@ use std::hash::Hasher;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use windlass_core::snapshot::FolderSnapshot;
+
 use super::{OURS, git, head, is_repository};
 use crate::files::read_bounded;
 
@@ -28,6 +30,23 @@ pub fn fingerprint(dir: &Path) -> String {
         }
         false => "none".to_owned(),
     }
+}
+
+/// Returns the fingerprint of a folder whose snapshot was just taken, without reading the files again.
+pub fn fingerprint_of(dir: &Path, snapshot: &FolderSnapshot) -> String {
+    let mut digest = Digest::default();
+    digest.add(snapshot.head.as_deref().unwrap_or("unborn").as_bytes());
+    let Ok(entries) = git(dir, &["ls-tree", "-z", "--full-tree", &snapshot.tree]) else {
+        return fingerprint(dir);
+    };
+    for entry in entries.split(|byte| *byte == 0).filter(|entry| !entry.ends_with(b"\t.windlass")) {
+        digest.add(entry);
+    }
+    for file in &snapshot.left_out {
+        digest.add(file.path.as_bytes());
+        add_file(&dir.join(&file.path), &mut digest);
+    }
+    format!("git:{}", digest.text())
 }
 
 /// Returns the digest of some bytes, for comparing them later.
@@ -126,6 +145,7 @@ impl Digest {
 #[cfg(test)]
 mod tests {
     use super::super::tests::repository;
+    use super::super::{SnapshotFolder, SnapshotRequest, take_snapshot};
     use super::*;
 
     #[test]
@@ -150,6 +170,36 @@ mod tests {
         git(dir.path(), &["add", "--all"]).unwrap();
         git(dir.path(), &["commit", "--quiet", "-m", "second"]).unwrap();
         changed("committed");
+    }
+
+    #[test]
+    fn a_snapshot_shows_the_same_kinds_of_change() {
+        let dir = repository();
+        let own = tempfile::tempdir().unwrap();
+        let look = || {
+            let folder = SnapshotFolder { path: dir.path(), own: own.path(), state: own.path() };
+            let request = SnapshotRequest { reference: None, title: "t", also: &[] };
+            fingerprint_of(dir.path(), &take_snapshot(folder, request).unwrap().unwrap())
+        };
+        let mut seen = vec![look()];
+        assert_eq!(look(), seen[0]);
+        fs::create_dir(dir.path().join(".windlass")).unwrap();
+        fs::write(dir.path().join(".windlass/x"), "x").unwrap();
+        assert_eq!(look(), seen[0], "our own folder does not count");
+        let mut changed = |what: &str| {
+            let now = look();
+            assert!(!seen.contains(&now), "{what}");
+            seen.push(now);
+        };
+        fs::write(dir.path().join("a"), "six\n").unwrap();
+        changed("edited");
+        git(dir.path(), &["commit", "--quiet", "-am", "second"]).unwrap();
+        changed("committed");
+        let large = fs::File::create(dir.path().join("large")).unwrap();
+        large.set_len(60 * 1024 * 1024).unwrap();
+        changed("a file that no snapshot contains");
+        large.set_len(61 * 1024 * 1024).unwrap();
+        changed("the same file, grown");
     }
 
     #[test]

@@ -23,7 +23,6 @@ mod remove;
 mod repository;
 mod snapshot;
 mod target;
-mod uncommitted;
 mod worktree;
 
 use std::path::Path;
@@ -32,7 +31,7 @@ pub use artifacts::{checks_begin, checks_end, work};
 pub use busy::{clear_dead_locks, locks};
 pub use command::{GitError, git};
 pub use create::create;
-pub use fingerprint::{digest, fingerprint};
+pub use fingerprint::{digest, fingerprint, fingerprint_of};
 pub use land::{LandError, Landing, LandingTimeouts, land, land_within};
 pub use lock::LockError;
 pub use remove::{KeepReason, Removal, remove};
@@ -40,7 +39,6 @@ pub use snapshot::{
     ChangedFile, DiffForm, LeftAlone, RestorePlan, SnapshotError, SnapshotFolder, SnapshotRequest,
     changed_files, commits_since, diff_trees, plan_restore, restore, save_before, take_snapshot,
 };
-pub use uncommitted::{changed_again, uncommitted};
 pub use worktree::{Worktree, WorktreeError, ahead, changes, is_clean, list, refresh};
 
 /// Decides whether a folder is inside the working tree of a repository.
@@ -62,31 +60,8 @@ pub fn lacks(dir: &Path, commit: &str) -> bool {
     matches!(git(dir, &["cat-file", "-e", commit]), Err(GitError::Failed { code: Some(1), .. }))
 }
 
-/// Returns the changes since a commit as git's own summary: files, insertions, deletions. The paths in
-/// `without` are relative to the top of the working tree.
-pub fn diff_stat(dir: &Path, base: &str, without: &[&str]) -> Result<String, GitError> {
-    let verb = ["diff", "--no-color", "--no-ext-diff", "--stat=100", "--end-of-options", base];
-    let said = git_without(dir, &verb, without)?;
-    Ok(String::from_utf8_lossy(&said).into_owned())
-}
-
 /// The empty tree, which git knows everywhere, for comparisons in a repository without commits.
 pub const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
-
-/// Returns the files that git neither tracks nor ignores, relative to the folder.
-pub fn untracked(dir: &Path, without: &[&str]) -> Result<Vec<String>, GitError> {
-    let said = git_without(dir, &["ls-files", "--others", "--exclude-standard", "-z"], without)?;
-    let names = said.split(|byte| *byte == 0).filter(|name| !name.is_empty());
-    Ok(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
-}
-
-/// Runs git on everything in a folder except these files and our own.
-fn git_without(dir: &Path, verb: &[&str], without: &[&str]) -> Result<Vec<u8>, GitError> {
-    let without: Vec<String> = without.iter().map(|name| format!(":(exclude,top,literal){name}")).collect();
-    let paths = without.iter().map(String::as_str);
-    let args: Vec<&str> = verb.iter().copied().chain(["--", ".", OURS]).chain(paths).collect();
-    git(dir, &args)
-}
 
 /// Excludes Windlass's own folder, which is not the agent's work.
 const OURS: &str = ":(exclude,top).windlass";
@@ -122,18 +97,6 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         git(dir.path(), &["init", "--quiet"]).unwrap();
         assert_eq!(head(dir.path()).unwrap(), None);
-    }
-
-    #[test]
-    fn a_diff_leaves_our_own_folder_out() {
-        let dir = repository();
-        let base = head(dir.path()).unwrap().unwrap();
-        fs::create_dir(dir.path().join(".windlass")).unwrap();
-        fs::write(dir.path().join(".windlass/x"), "x\n").unwrap();
-        fs::write(dir.path().join("a"), "two\n").unwrap();
-        git(dir.path(), &["add", "--all"]).unwrap();
-        let stat = diff_stat(dir.path(), &base, &[]).unwrap();
-        assert!(stat.contains("1 file changed") && !stat.contains(".windlass"), "{stat}");
     }
 
     #[test]

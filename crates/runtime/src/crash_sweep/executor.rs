@@ -14,6 +14,7 @@ use windlass_core::engine::{self, Decision, given_by};
 use windlass_core::event::{Event, RunEnd, SessionEnd, SessionVerdict};
 use windlass_core::id::{EffectId, InboxId, NodeId, RunId};
 use windlass_core::run::{ActiveNode, RunState};
+use windlass_core::snapshot::SnapshotName;
 use windlass_core::spec::Spec;
 use windlass_core::time::Moment;
 use windlass_core::usage::Usage;
@@ -397,7 +398,10 @@ fn actives(state: &RunState) -> Vec<&ActiveNode> {
 
 /// Returns the node that an event is about; nothing for an event about the run.
 fn node_of(event: &Event) -> Option<&NodeId> {
-    effect_of(event).map(|effect| &effect.node)
+    match event {
+        Event::FolderSaved { name: SnapshotName::Turn { node, .. }, .. } => Some(node),
+        event => effect_of(event).map(|effect| &effect.node),
+    }
 }
 
 fn effect_of(event: &Event) -> Option<&EffectId> {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use windlass_core::event::Event;
 use windlass_core::id::{EffectId, NodeId, RunId};
 use windlass_core::run::{Activity, EndReason, FinalStatus, Outcome, RunState, SubRunState};
+use windlass_core::snapshot::SnapshotName;
 use windlass_peers::child::{ChildState, Terminate, child_state, terminate_host};
 use windlass_peers::process::end_short_of;
 
@@ -102,11 +103,22 @@ pub(super) async fn perform(
     if let Some(child) = child.filter(|_| has_child) {
         wait_for_run(&context, &child.run).await;
     }
+    save_open_turn(&context, site.as_ref(), &effect).await;
     if let Some(site) = &site {
         prepare::mark_tracker(site, iteration, false);
         loop_file::disarm(&context, site);
     }
     context.report(Event::CleanedUp { effect }).await;
+}
+
+/// Saves the folder after a turn that was cut off. Every other turn was saved when it was judged.
+async fn save_open_turn(context: &Arc<RunContext>, site: Option<&SessionSite>, effect: &EffectId) {
+    let Some((site, turn)) = site.and_then(|site| Some((site, site.open_turn?))) else { return };
+    let (snapshots, folder) = (context.snapshots(), site.workspace.clone());
+    let name = SnapshotName::Turn { node: effect.node.clone(), turn };
+    if let Some(event) = blocking(move || snapshots.save(&folder, name)).await {
+        context.report(event).await;
+    }
 }
 
 /// Waits for a sub-run that was asked to end. Needed because the reader is gone if it failed.

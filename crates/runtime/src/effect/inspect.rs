@@ -1,4 +1,4 @@
-//! Reads tracker and repository after a turn. The engine decides what they mean.
+//! Reads tracker and repository after a turn, and saves the folder. The engine decides what they mean.
 
 use std::path::Path;
 
@@ -7,14 +7,24 @@ use windlass_core::event::Event;
 use windlass_core::id::EffectId;
 use windlass_core::looping::verdict::{Inspection, TrackerInspection, is_signalled};
 use windlass_core::looping::{LoopRules, MarkerMatch};
+use windlass_core::snapshot::SnapshotName;
 use windlass_forms::tracker::{self, Markers};
 use windlass_peers::{files, git};
 
-use super::SessionSite;
 use super::prepare::TRACKER_MAX;
+use super::{RunContext, SessionSite};
+use crate::snapshot;
 
-/// Reads tracker, last message and repository, and returns what they contain.
-pub(super) fn inspect(site: &SessionSite, effect: EffectId, last_message: Option<&str>) -> Event {
+/// Saves the folder as the turn left it, reads tracker, last message and repository, and returns what they
+/// contain.
+pub(super) fn inspect(
+    context: &RunContext,
+    site: &SessionSite,
+    effect: EffectId,
+    last_message: Option<&str>,
+) -> Vec<Event> {
+    let name = SnapshotName::Turn { node: effect.node.clone(), turn: effect.iteration };
+    let saved = context.snapshots().save(&site.workspace, name);
     let rules = site.node.rules();
     let message = last_message.unwrap_or_default();
     let promise = rules.and_then(|rules| rules.promise.as_deref());
@@ -24,10 +34,9 @@ pub(super) fn inspect(site: &SessionSite, effect: EffectId, last_message: Option
         Some(rules) => read_message(rules, tracker, message),
         None => (tracker, false),
     };
-    Event::Inspected {
-        effect,
-        sight: Inspection { tracker, promised, signalled, fingerprint: fingerprint(site) },
-    }
+    let fingerprint = fingerprint(site, saved.as_ref());
+    let sight = Inspection { tracker, promised, signalled, fingerprint };
+    saved.into_iter().chain([Event::Inspected { effect, sight }]).collect()
 }
 
 /// Reads the agent's last message. Returns whether it contains the signal, and the tracker's state with a
@@ -63,12 +72,18 @@ fn read_tracker(rules: &LoopRules) -> TrackerInspection {
     TrackerInspection::Read { complete: scan.complete, blocked: scan.blocked }
 }
 
-/// Returns a digest of everything that counts as progress: the tracker's body and the repository.
-pub(super) fn fingerprint(site: &SessionSite) -> String {
+/// Returns a digest of everything that counts as progress: the tracker's body and the repository. A snapshot
+/// that was just taken saves another look at the files.
+pub(super) fn fingerprint(site: &SessionSite, saved: Option<&Event>) -> String {
     let path = site.node.rules().and_then(|rules| rules.tracker_path.as_deref());
     let text =
         path.and_then(|path| files::read_bounded(Path::new(path), TRACKER_MAX).ok()).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     let body = tracker::split(&text).1;
-    format!("{}-{}", git::digest(body.as_bytes()), git::fingerprint(Path::new(&site.workspace)))
+    let folder = Path::new(&site.workspace);
+    let content = match saved.and_then(snapshot::saved) {
+        Some(snapshot) => git::fingerprint_of(folder, snapshot),
+        None => git::fingerprint(folder),
+    };
+    format!("{}-{content}", git::digest(body.as_bytes()))
 }

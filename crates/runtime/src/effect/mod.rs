@@ -45,6 +45,7 @@ use crate::feed::Feed;
 use crate::handle::Handle;
 use crate::home::Home;
 use crate::named_lock::NamedLock;
+use crate::snapshot::SnapshotStore;
 use crate::supervise::{self, blocking};
 use crate::tasks::vouched::VouchedTasks;
 use crate::tasks::{TaskFileClaim, TaskFilePath, TasksError};
@@ -127,6 +128,8 @@ pub(crate) struct SessionSite {
     pub(crate) task: Option<TaskPosition>,
     /// The conversation, once it exists.
     pub(crate) session: Option<SessionId>,
+    /// The turn that started and is not judged yet.
+    pub(crate) open_turn: Option<u32>,
     /// True if nothing new may start.
     pub(crate) is_ending: bool,
     /// The current turn, if its host is known to have been started.
@@ -142,6 +145,7 @@ impl SessionSite {
             workspace: work.workspace.clone(),
             task: state.task_position(node),
             session: work.session.clone(),
+            open_turn: work.is_turn_open.then(|| work.current_turn()),
             is_ending: matches!(work.phase, SessionPhase::Ending { .. }),
             begun: work.turn.as_ref().filter(|turn| turn.started).map(|turn| turn.effect.clone()),
         })
@@ -181,7 +185,9 @@ impl RunContext {
             }
             Effect::Prepare { args } => {
                 let Some(site) = site else { return self.without_site(id) };
-                self.block(id.clone(), move |context| prepare::prepare(context, &site, id, args.as_deref()));
+                self.report_all(id.clone(), move |context| {
+                    prepare::prepare(context, &site, id, args.as_deref())
+                });
             }
             Effect::StartSession(plan) => {
                 let Some(site) = site else { return self.without_site(id) };
@@ -192,7 +198,9 @@ impl RunContext {
             }
             Effect::Inspect { last_message } => {
                 let Some(site) = site else { return self.without_site(id) };
-                self.block(id.clone(), move |_| inspect::inspect(&site, id, last_message.as_deref()));
+                self.report_all(id.clone(), move |context| {
+                    inspect::inspect(context, &site, id, last_message.as_deref())
+                });
             }
             Effect::RunChecks { names, workspace } => {
                 drop(
@@ -268,6 +276,29 @@ impl RunContext {
     /// Runs blocking work in its own task and reports the resulting event.
     fn block(self: &Arc<Self>, effect: EffectId, work: impl FnOnce(&RunContext) -> Event + Send + 'static) {
         self.attempt(effect, move |context| Ok(work(context)));
+    }
+
+    /// Runs blocking work in its own task and reports the resulting events in order. The last one settles
+    /// the effect.
+    fn report_all(
+        self: &Arc<Self>,
+        effect: EffectId,
+        work: impl FnOnce(&RunContext) -> Vec<Event> + Send + 'static,
+    ) {
+        let context = Arc::clone(self);
+        let report = async move {
+            let beside = Arc::clone(&context);
+            for event in blocking(move || work(&beside)).await {
+                context.report(event).await;
+            }
+        };
+        drop(self.spawn(effect, report));
+    }
+
+    /// Returns the place of the run's snapshots.
+    pub(crate) fn snapshots(&self) -> SnapshotStore {
+        let (state, run_dir) = (self.home.state.clone(), self.dir.clone());
+        SnapshotStore { state, run_dir, run: self.run.clone() }
     }
 
     /// Runs blocking work that can fail in a way that leaves the effect open until the run is resumed.

@@ -8,6 +8,7 @@ use crate::plan::{PromptContext, entity_texts};
 use windlass_core::event::{EntityTexts, Event, PrepareEnd};
 use windlass_core::id::EffectId;
 use windlass_core::looping::LoopRules;
+use windlass_core::snapshot::SnapshotName;
 use windlass_core::time::Moment;
 use windlass_forms::tracker;
 use windlass_peers::files::{self, FileError, FileMode, checkout};
@@ -19,14 +20,14 @@ use super::{RunContext, SessionSite, inspect, loop_file};
 /// The maximum size of a tracker.
 pub(crate) const TRACKER_MAX: u64 = 8 * 1024 * 1024;
 
-/// Makes everything that the loop needs. Never overwrites a file: a second attempt finds the files of the
-/// first.
+/// Makes everything that the loop needs, and saves the folder as it is before the first turn. Never
+/// overwrites a file: a second attempt finds the files of the first.
 pub(super) fn prepare(
     context: &RunContext,
     site: &SessionSite,
     effect: EffectId,
     args: Option<&str>,
-) -> Event {
+) -> Vec<Event> {
     crate::changes::remember(&context.dir, Path::new(&context.spec.workspace));
     let whom = context.cookie(&effect.node.to_string());
     let mut odd = Vec::new();
@@ -34,12 +35,14 @@ pub(super) fn prepare(
         .and_then(|texts| arm(context, site, &mut odd).map(|()| texts).map_err(|error| told(&error)));
     let head = git::head(Path::new(&site.workspace)).ok();
     let base = head.map(|head| head.unwrap_or_else(|| git::EMPTY_TREE.to_owned()));
-    let fingerprint = inspect::fingerprint(site);
+    let name = SnapshotName::Turn { node: effect.node.clone(), turn: 0 };
+    let saved = context.snapshots().save(&site.workspace, name);
+    let fingerprint = inspect::fingerprint(site, saved.as_ref());
     let end = match made {
         Ok(texts) => PrepareEnd::Ready { texts, fingerprint },
         Err(why) => PrepareEnd::Failed { why },
     };
-    Event::Prepared { effect, end, base, odd }
+    saved.into_iter().chain([Event::Prepared { effect, end, base, odd }]).collect()
 }
 
 /// Describes an error, and what to do if the folder may not be written.

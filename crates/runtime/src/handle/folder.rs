@@ -139,7 +139,7 @@ impl Handle {
     }
 
     /// Decides whether a run has an owner, or an agent or another process that still works.
-    fn lives(&self, run: &RunId) -> bool {
+    pub(super) fn lives(&self, run: &RunId) -> bool {
         if self.store.is_owned(run) {
             return true;
         }

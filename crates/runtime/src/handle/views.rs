@@ -94,16 +94,6 @@ impl Handle {
         }
     }
 
-    /// Returns the changes of a run in its repository, one line per file, or `None` without a repository.
-    pub fn changes(&self, run: &RunId) -> Result<Option<Vec<String>>, RunError> {
-        let state = self.view(run)?.state;
-        // The log of a fork starts with records of another run, so its base commit is that of the other run.
-        let base = crate::changes::base(&self.store.run_dir(run)).or_else(|| state.bookkeeping.base.clone());
-        let Some(base) = &base else { return Ok(None) };
-        let workspace = Path::new(&state.spec.workspace);
-        Ok(Some(crate::changes::since(&self.store.run_dir(run), workspace, base)))
-    }
-
     /// Returns true if a run works in a repository, even if no base commit was recorded at its start.
     pub fn is_in_repository(&self, run: &RunId) -> bool {
         self.view(run).is_ok_and(|view| git::is_repository(Path::new(&view.state.spec.workspace)))

@@ -6,6 +6,7 @@
 //! - [`Subscription`]: a stream of everything that happens in runs, from a cursor on.
 //! - [`LeftBranch`], [`TaskFileTally`]: the leftovers of parallel tasks.
 //! - [`NewestRun`]: the run of a folder that `resume` continues.
+//! - [`RunSnapshots`]: the states of its folders that a run kept.
 //!
 //! Everything here comes from the log. `owner.rs` performs and `core::engine` decides.
 
@@ -14,6 +15,7 @@ mod family;
 mod leftovers;
 mod newest;
 mod run;
+mod snapshots;
 mod status;
 mod subscribe;
 mod summary;
@@ -24,6 +26,7 @@ pub(crate) use family::children;
 pub use leftovers::{LeftBranch, TaskFileTally};
 pub use newest::NewestRun;
 pub use run::RunView;
+pub use snapshots::{KeptSnapshot, NoSuchSnapshot, RunSnapshots};
 pub use status::RunStatus;
 pub(crate) use subscribe::Pulse;
 pub use subscribe::{AgentWords, FeedCursor, FeedScope, FeedStart, RunChange, RunUpdate, Subscription};

@@ -3,7 +3,9 @@
 use serde_json::json;
 
 use super::*;
+use crate::event::SaveEnd;
 use crate::graph::builder::prompt;
+use crate::snapshot::{FolderSnapshot, SnapshotName};
 
 /// A run of one loop of turns.
 fn of_loop(rules: LoopRules) -> Spec {
@@ -594,4 +596,33 @@ fn whoever_resumes_a_run_may_do_so_however_often_it_was_cut_off() {
             .session_ends(SessionVerdict::Interrupted { what: "host died".into() });
         assert!(!story.does().is_empty() && !story.state.is_done(), "it goes on");
     }
+}
+
+#[test]
+fn a_snapshot_that_fails_is_a_warning_once_and_never_ends_a_run() {
+    let mut story = looping(LoopMode::Fresh, 5);
+    let saved = |end| Event::FolderSaved { name: SnapshotName::Start, folder: "/w".to_owned(), end };
+    let failed = || saved(SaveEnd::Failed { why: "no space".to_owned() });
+    let snapshot = FolderSnapshot { commit: "c".into(), tree: "t".into(), head: None, left_out: Vec::new() };
+    assert_eq!(story.tell(saved(SaveEnd::Saved(snapshot))).step, Decision::default());
+    let Decision { effects, news } = story.tell(failed()).step.clone();
+    assert_eq!(effects, []);
+    assert!(matches!(&news[..], [News::Odd { what, .. }] if what.ends_with("no space")), "{news:?}");
+    assert_eq!(story.tell(failed()).step, Decision::default());
+    assert_eq!(story.turn(true).ends(), (FinalStatus::Completed, EndReason::Marker));
+    assert_eq!(story.tell(failed()).step, Decision::default());
+}
+
+#[test]
+fn a_turn_is_open_until_it_is_judged() {
+    let is_open = |story: &Story| story.state.work(&NodeId::new("loop")).expect("the work").is_turn_open;
+    let mut story = looping(LoopMode::InSession, 5);
+    assert!(is_open(&story));
+    story.stops("h1").seen(false);
+    assert!(is_open(&story), "the next one has begun");
+    story.stops("h2").seen(true);
+    assert!(!is_open(&story));
+    let mut cut = looping(LoopMode::Fresh, 5);
+    cut.turn(false).session_ends(SessionVerdict::TimedOut);
+    assert!(is_open(&cut));
 }

@@ -32,6 +32,7 @@ pub(super) fn new(node: SessionPrompt, step: &crate::id::NodeId, workspace: &str
         checked: false,
         phase: SessionPhase::Preparing,
         turns: 0,
+        is_turn_open: false,
         attempt: 1,
         transient: 0,
         interrupted: 0,

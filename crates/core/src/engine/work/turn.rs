@@ -109,6 +109,7 @@ fn start_session(
         owner_changed: false,
         unanswered: Vec::new(),
     });
+    work.is_turn_open = true;
     work.phase = SessionPhase::InTurn;
 }
 
@@ -189,6 +190,7 @@ fn count_turn(work: &mut SessionWork, cx: &mut DecisionCx<'_>, sight: &Inspectio
     cx.bookkeeping.replies.retain(|reply| reply.ask.node != work.node.id);
     cx.bookkeeping.turns += 1;
     work.turns += 1;
+    work.is_turn_open = false;
     work.attempt = 1;
     work.transient = 0;
     work.interrupted = 0;
@@ -283,6 +285,7 @@ fn go_on(work: &mut SessionWork, cx: &mut DecisionCx<'_>, hook: Option<HookId>, 
             let reason = prompt::continuing(rules, feedback.as_deref());
             mark(work, cx);
             super::hooks::answer(work, cx, &hook, "stop", None, HookAnswer::Block { reason });
+            work.is_turn_open = true;
             work.phase = SessionPhase::InTurn;
         }
         _ => {

@@ -2,12 +2,13 @@
 
 use windlass_core::effect::{Effect, Planned};
 use windlass_core::event::{
-    EntityTexts, Event, LandingEnd, PrepareEnd, SessionVerdict, ShellEnd, WorktreeEnd,
+    EntityTexts, Event, LandingEnd, PrepareEnd, SaveEnd, SessionVerdict, ShellEnd, WorktreeEnd,
 };
 use windlass_core::id::{EffectId, NodeId, RunId, Verb};
 use windlass_core::looping::LoopMode;
 use windlass_core::looping::verdict::{CheckResult, Inspection, TrackerInspection};
 use windlass_core::run::{Activity, SubRunState};
+use windlass_core::snapshot::{FolderSnapshot, SnapshotName};
 use windlass_core::spec::Spec;
 
 use super::super::story::Pace;
@@ -53,7 +54,9 @@ impl Executor<'_> {
                     odd: Vec::new(),
                 };
                 let end = PrepareEnd::Ready { texts: args.map(said), fingerprint: "0".to_owned() };
-                one(Event::Prepared { effect: effect_id, end, base: Some("c0".into()), odd: Vec::new() })
+                let prepared =
+                    Event::Prepared { effect: effect_id, end, base: Some("c0".into()), odd: Vec::new() };
+                vec![saved(id, 0), prepared]
             }
             Effect::StartSession(plan) => {
                 let told = format!("{} resume={}: {}", plan.session, plan.resume, plan.prompt);
@@ -62,7 +65,10 @@ impl Executor<'_> {
                 events.extend(self.end_of_turn(run, id));
                 events
             }
-            Effect::Inspect { .. } => one(Event::Inspected { effect: effect_id, sight: self.sight(run, id) }),
+            Effect::Inspect { .. } => {
+                let sight = self.sight(run, id);
+                vec![saved(id, id.iteration), Event::Inspected { effect: effect_id, sight }]
+            }
             Effect::RunChecks { names, .. } => {
                 self.world.begin(effect_name, names.join(" "));
                 let checks = &self.state(run).spec.checks;
@@ -218,4 +224,19 @@ impl Executor<'_> {
         };
         left.map(cut_off).chain([Event::CleanedUp { effect: id.clone() }]).collect()
     }
+}
+
+/// Saves the folder. Every second attempt of a turn fails to.
+fn saved(effect: &EffectId, turn: u32) -> Event {
+    let end = match effect.attempt % 2 {
+        0 => SaveEnd::Failed { why: "no space".into() },
+        _ => SaveEnd::Saved(FolderSnapshot {
+            commit: format!("commit of {effect}"),
+            tree: format!("tree of {effect}"),
+            head: None,
+            left_out: Vec::new(),
+        }),
+    };
+    let name = SnapshotName::Turn { node: effect.node.clone(), turn };
+    Event::FolderSaved { name, folder: "/w".into(), end }
 }

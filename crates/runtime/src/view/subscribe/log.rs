@@ -127,8 +127,10 @@ impl FollowedLog {
                 Err(error) => return Err(error),
             }
             self.is_at_end = self.records.is_empty();
-            // Someone continued the run after it had ended.
-            self.is_over &= self.is_at_end;
+            let continues = |(_, record): &(u64, Record)| matches!(record.event, Event::Continued { .. });
+            if self.records.iter().any(continues) {
+                self.is_over = false;
+            }
         }
         Ok(self.records.front().map(|(_, record)| record.at))
     }

@@ -231,6 +231,7 @@ impl Human {
             | Event::UnpauseAsked { .. }
             | Event::PersonAnswered { .. }
             | Event::CleanedUp { .. }
+            | Event::FolderSaved { .. }
             | Event::EffectBroken { .. } => Vec::new(),
         }
     }

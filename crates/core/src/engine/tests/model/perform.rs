@@ -7,11 +7,14 @@ use super::world::{Event, World};
 use crate::effect::{Effect, Planned};
 use crate::engine::Ledger;
 use crate::engine::allowance::Allowance;
-use crate::event::{LandingEnd, PrepareEnd, RunEnd, SessionEnd, SessionVerdict, ShellEnd, WorktreeEnd};
+use crate::event::{
+    LandingEnd, PrepareEnd, RunEnd, SaveEnd, SessionEnd, SessionVerdict, ShellEnd, WorktreeEnd,
+};
 use crate::id::{EffectId, RunId};
 use crate::looping::LoopMode;
 use crate::looping::verdict::{Inspection, TrackerInspection};
 use crate::run::{EndReason, FinalStatus, Outcome, SessionPhase, Spent};
+use crate::snapshot::{FolderSnapshot, SnapshotName};
 use crate::spec::Spec;
 use crate::tasks::{Attempts, Claim, Deadlock, TaskId, TaskStatus};
 use crate::usage::Usage;
@@ -23,6 +26,10 @@ impl World {
         if self.roll(64) == 63 {
             self.tell(Event::EffectBroken { effect, what: "a fault".into() });
             return;
+        }
+        if matches!(planned.effect, Effect::Prepare { .. } | Effect::Inspect { .. } | Effect::CleanUp { .. })
+        {
+            self.saved(&effect);
         }
         let event = match &planned.effect {
             Effect::Prepare { .. } => {
@@ -89,6 +96,25 @@ impl World {
         };
         assert_eq!(Some(event.word()), planned.effect.traits().settled_by, "what settles {}", planned.id);
         self.tell(event);
+    }
+
+    /// The state of the folder is saved, or that fails. Nothing but a warning follows from it.
+    fn saved(&mut self, effect: &EffectId) {
+        let end = match self.records.len() % 4 {
+            0 => SaveEnd::Failed { why: "no space".to_owned() },
+            _ => SaveEnd::Saved(FolderSnapshot {
+                commit: "abc".to_owned(),
+                tree: "def".to_owned(),
+                head: None,
+                left_out: Vec::new(),
+            }),
+        };
+        let name = SnapshotName::Turn { node: effect.node.clone(), turn: effect.iteration };
+        let mut before = self.state.clone();
+        let step = self.tell(Event::FolderSaved { name, folder: "/w".to_owned(), end });
+        assert!(step.effects.is_empty() && step.news.len() <= 1, "{step:?}");
+        before.bookkeeping.warned_of_snapshots = self.state.bookkeeping.warned_of_snapshots;
+        assert_eq!(before, self.state);
     }
 
     fn sight(&mut self) -> Inspection {
