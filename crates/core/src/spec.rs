@@ -232,7 +232,8 @@ pub struct TimeLimits {
     pub grace_ms: u64,
     /// The first wait after a transient error. It doubles each time.
     pub retry_ms: u64,
-    /// The wait after a rate limit with an unknown end. It doubles each time.
+    /// The longest wait after a rate limit with an unknown end. The first wait is a minute, and it
+    /// doubles each time.
     pub rate_limit_ms: u64,
 }
 

@@ -98,9 +98,9 @@ fn the_clis_own_cap_on_blocks_looks_like_a_plain_end() {
 }
 
 #[test]
-fn success_with_is_error_is_a_failure() {
-    let SessionVerdict::Failed { what, .. } = end(API_400, &exit(1)).verdict else { panic!() };
-    assert_eq!(what, "api_error: API Error: 400 bad");
+fn success_with_is_error_is_a_failure_and_a_stray_400_is_retried() {
+    let what = "api_error: API Error: 400 bad".to_owned();
+    assert_eq!(end(API_400, &exit(1)).verdict, SessionVerdict::Transient { what });
 }
 
 #[test]
@@ -175,20 +175,61 @@ fn the_deadline_is_told_from_a_request() {
 
 #[test]
 fn api_errors_are_told_apart_by_status_and_word() {
-    for (status, word) in
-        [("500", "server_error"), ("529", "overloaded"), ("503", "x"), ("null", "server_error")]
-    {
+    for (status, word) in [
+        ("500", "server_error"),
+        ("529", "overloaded"),
+        ("503", "x"),
+        ("null", "server_error"),
+        ("400", "unknown"),
+    ] {
         let verdict = end(&api_error(status, word), &exit(1)).verdict;
         assert!(matches!(verdict, SessionVerdict::Transient { .. }), "{status} {word}: {verdict:?}");
     }
     for (status, word) in
-        [("400", "unknown"), ("401", "authentication_failed"), ("403", "x"), ("404", "model_not_found")]
+        [("400", "billing_error"), ("401", "authentication_failed"), ("403", "x"), ("404", "model_not_found")]
     {
         let verdict = end(&api_error(status, word), &exit(1)).verdict;
         assert!(matches!(verdict, SessionVerdict::Failed { .. }), "{status} {word}: {verdict:?}");
     }
     let verdict = end(&api_error("429", "rate_limit"), &exit(1)).verdict;
     assert_eq!(verdict, SessionVerdict::RateLimited { resets_at: None });
+}
+
+#[test]
+fn recorded_errors_of_the_service_and_of_the_network_are_retried() {
+    for stream in [
+        include_str!("recordings/06-api-500.jsonl"),
+        include_str!("recordings/06-api-502.jsonl"),
+        include_str!("recordings/06-api-503.jsonl"),
+        include_str!("recordings/06-api-529.jsonl"),
+        include_str!("recordings/06-api-refused.jsonl"),
+        include_str!("recordings/06-api-timeout.jsonl"),
+    ] {
+        let verdict = end(stream, &exit(1)).verdict;
+        assert!(matches!(verdict, SessionVerdict::Transient { .. }), "{verdict:?}");
+    }
+}
+
+#[test]
+fn recorded_errors_that_the_request_causes_fail_at_once() {
+    for (stream, cause, what) in [
+        (include_str!("recordings/06-api-400-too-long.jsonl"), SessionFailure::Other, "Prompt is too long"),
+        (
+            include_str!("recordings/06-api-400-billing.jsonl"),
+            SessionFailure::Refused,
+            "Credit balance is too low",
+        ),
+        (include_str!("recordings/06-api-401.jsonl"), SessionFailure::Login, "Invalid API key"),
+        (include_str!("recordings/06-api-403.jsonl"), SessionFailure::Login, "403 no permission"),
+        (include_str!("recordings/06-api-404.jsonl"), SessionFailure::Refused, "the selected model"),
+        (include_str!("recordings/06-api-413.jsonl"), SessionFailure::Other, "Request too large"),
+    ] {
+        let SessionVerdict::Failed { cause: judged, what: said } = end(stream, &exit(1)).verdict else {
+            panic!()
+        };
+        assert_eq!(judged, cause, "{said}");
+        assert!(said.contains(what), "{said}");
+    }
 }
 
 #[test]

@@ -135,7 +135,8 @@ pub(super) const REFERENCE: &[SettingReference] = &[
     SettingReference {
         key: "stuck_after",
         value: ValueType::Count,
-        meaning: "The number of turns without progress after which a loop ends as blocked. 0 means never.",
+        meaning: "The number of turns without progress after which a loop ends as blocked. A loop also ends as blocked when a check that \
+                  never passed prints the same error in three turns in a row. 0 switches both off.",
         example: "3",
         flag: None,
         widens: Widens::No,
@@ -167,7 +168,7 @@ pub(super) const REFERENCE: &[SettingReference] = &[
     SettingReference {
         key: "retry_delay",
         value: ValueType::Duration,
-        meaning: "The wait after a transient error of the agent's service. It doubles with each retry.",
+        meaning: "The wait after a transient error of the agent's service. It doubles with each of the three retries.",
         example: "\"10s\"",
         flag: None,
         widens: Widens::No,
@@ -175,7 +176,8 @@ pub(super) const REFERENCE: &[SettingReference] = &[
     SettingReference {
         key: "rate_limit_wait",
         value: ValueType::Duration,
-        meaning: "The wait after a rate limit that does not say when it ends. It doubles each time.",
+        meaning: "The longest wait after a rate limit that does not say when it ends. Windlass tries again after a minute and doubles the wait \
+                  each time, up to this.",
         example: "\"15m\"",
         flag: None,
         widens: Widens::No,

@@ -131,10 +131,27 @@ impl Failure {
         }
     }
 
+    /// Decides whether the service refused the request because of its length.
+    fn is_too_long(&self) -> bool {
+        self.status == 400 && self.text.contains("prompt is too long")
+    }
+
+    /// Returns the reason that the result of the turn gives.
+    pub(super) fn reason(&self) -> &'static str {
+        match self.status {
+            413 => "image_error",
+            _ if self.is_too_long() => "prompt_too_long",
+            _ => "api_error",
+        }
+    }
+
     /// Returns the CLI's word for the error.
     pub(super) fn word(&self) -> &'static str {
         match self.status {
+            400 if self.is_too_long() => "invalid_request",
             401 | 403 => "authentication_failed",
+            404 => "model_not_found",
+            413 => "invalid_request",
             429 => "rate_limit",
             529 => "overloaded",
             500..=599 => "server_error",

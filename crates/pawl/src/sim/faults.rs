@@ -105,7 +105,7 @@ impl Player<'_> {
         self.stream.synthetic(event)?;
         self.said = failure.text.clone();
         Err(PlayCut::Over(ResultVerdict {
-            terminal_reason: "api_error",
+            terminal_reason: failure.reason(),
             stop_reason: "stop_sequence",
             outcome: Ok(failure.text.clone()),
             failure: Some(failure),

@@ -166,7 +166,7 @@ fn trouble(status: Option<u64>) -> &'static str {
     match status {
         Some(429) => "rate_limit",
         Some(401 | 403) => "login",
-        Some(408 | 409 | 425 | 500..) => "transient",
+        Some(400 | 408 | 409 | 425 | 500..) => "transient",
         _ => "lasting",
     }
 }

@@ -64,13 +64,16 @@ fn an_error_of_the_api_fails_the_run_although_the_cli_calls_it_a_success() {
     let claude = require_claude!();
     let stage = Stage::new(claude);
     let folder = stage.plugin(&plugin::tracker_workflow());
-    let model =
-        Model::script([]).default(fail(400, "invalid_request_error").message("no such model")).start();
+    let model = Model::script([]).default(fail(404, "not_found_error").message("model: x")).start();
     let ended = stage.run(&model, &["--plugin", &folder]);
 
     ended.assert_ended(4, "failed", "agent_failed", 0);
     let results: Vec<_> =
         ended.of("session.event").into_iter().filter(|data| data["kind"] == "result").collect();
     assert_eq!(results[0]["failure"]["cause"]["api"], "lasting");
-    assert!(ended.of("run.finished")[0]["detail"].to_string().contains("no such model"), "{}", ended.story());
+    assert!(
+        ended.of("run.finished")[0]["detail"].to_string().contains("the selected model"),
+        "{}",
+        ended.story()
+    );
 }

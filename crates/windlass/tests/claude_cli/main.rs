@@ -30,4 +30,6 @@ mod plugin_mode;
 #[cfg(test)]
 mod questions;
 #[cfg(test)]
+mod service_errors;
+#[cfg(test)]
 mod stage;

@@ -124,6 +124,6 @@ fn how_a_run_ends_is_its_exit_code() {
     assert_exit(&stage.run(&["loop", "x", "--driver", "sim", "--max-iterations", "2"]), 9);
     let stage = Stage::playing(json!([{ "hang": true }]));
     assert_exit(&stage.run(&["loop", "x", "--driver", "sim", "--timeout", "300ms"]), 6);
-    let stage = Stage::playing(json!([{ "api_error": { "status": 400, "message": "no" } }]));
+    let stage = Stage::playing(json!([{ "api_error": { "status": 401, "message": "no" } }]));
     assert_exit(&stage.run(&["loop", "x", "--driver", "sim"]), 4);
 }

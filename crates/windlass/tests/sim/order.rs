@@ -80,6 +80,32 @@ fn a_transient_error_that_does_not_pass_fails_the_run_after_three_more_tries() {
 }
 
 #[test]
+fn a_stray_refusal_costs_a_retry_and_a_lasting_one_ends_the_run() {
+    for status in [400, 500, 502, 503] {
+        let stray = json!({"steps": [{"api_error": {"status": status, "message": "scripted"}}]});
+        let place = Place::playing(json!([{"attempts": [stray, last_turn()]}]));
+        let ran = place.go(&["loop", "work", "--json"]);
+        ran.assert_ended(0, "completed", "marker", 1);
+        assert_eq!(ran.all("run.waiting").len(), 1, "{status}: {ran}");
+    }
+    for (status, message) in [(401, "key"), (403, "no"), (404, "model"), (400, "prompt is too long: 9 > 8")] {
+        let refused = json!({"steps": [{"api_error": {"status": status, "message": message}}]});
+        let place = Place::playing(json!([{"attempts": [refused, last_turn()]}]));
+        place.go(&["loop", "work", "--json"]).assert_ended(4, "failed", "agent_failed", 0);
+        assert_eq!(place.requests().len(), 1, "{status}");
+    }
+}
+
+#[test]
+fn a_run_that_an_error_of_the_service_ended_goes_on_later() {
+    let busy = json!({"steps": [{"api_error": {"status": 500, "message": "down"}}]});
+    let place = Place::playing(json!([{"attempts": [busy, busy, busy, busy, last_turn()]}]));
+    let first = place.go(&["loop", "work", "--json"]);
+    first.assert_ended(4, "failed", "transient_errors", 0);
+    place.go(&["resume", first.run(), "--json"]).assert_ended(0, "completed", "marker", 1);
+}
+
+#[test]
 fn transient_errors_are_counted_anew_in_each_turn() {
     let busy = json!({"steps": [{"api_error": {"status": 529, "message": "overloaded"}}]});
     let place = Place::playing(json!([

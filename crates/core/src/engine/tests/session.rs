@@ -296,6 +296,20 @@ fn a_rate_limit_is_a_wait_and_not_a_turn() {
 }
 
 #[test]
+fn a_rate_limit_without_an_end_is_tried_after_a_minute_and_then_less_often() {
+    let mut story = looping(LoopMode::Fresh, 1);
+    let mut waits = Vec::new();
+    for _ in 0..5 {
+        story.session_ends(SessionVerdict::RateLimited { resets_at: None });
+        let Progress::Waiting(Waiting::RateLimit { until }) = story.state.progress() else { panic!() };
+        waits.push(until.since(story.at) / 60_000);
+        let effect = story.open(Verb::Wait);
+        story.tell(Event::WaitOver { effect });
+    }
+    assert_eq!(waits, [1, 2, 4, 5, 5], "in minutes, up to the setting");
+}
+
+#[test]
 fn a_transient_error_is_tried_again_three_times_then_failed() {
     let mut story = looping(LoopMode::Fresh, 5);
     for _ in 0..3 {

@@ -11,8 +11,8 @@ use crate::time::Moment;
 
 /// The number of retries after consecutive transient errors or interruptions.
 const RETRIES: u32 = 3;
-/// The longest pause after a rate limit with an unknown end.
-const RATE_LIMIT_MAX_MS: u64 = 3_600_000;
+/// The first pause after a rate limit with an unknown end. It doubles up to the setting.
+const RATE_LIMIT_FIRST_MS: u64 = 60_000;
 /// The description of a turn in which a hook gave up.
 const NO_OWNER: &str = "Windlass was not running when the agent needed an answer";
 /// The shortest pause after a rate limit with a known end, which may already have passed.
@@ -149,12 +149,12 @@ fn broken_transport(work: &SessionWork, turn: &Turn, end: &SessionEnd) -> Option
 }
 
 fn rate_limited(work: &mut SessionWork, cx: &mut DecisionCx<'_>, resets_at: Option<Moment>, resume: bool) {
-    let at = cx.at;
-    let doubled = cx.spec.limits.rate_limit_ms.saturating_mul(1 << work.rate_limits.min(8));
-    work.rate_limits += 1;
+    let (at, longest) = (cx.at, cx.spec.limits.rate_limit_ms);
+    let doubled = RATE_LIMIT_FIRST_MS.saturating_mul(1 << work.rate_limits.min(16));
+    work.rate_limits = work.rate_limits.saturating_add(1);
     let until = match resets_at {
-        Some(moment) => moment.max(at.plus_ms(RATE_LIMIT_MIN_MS.min(cx.spec.limits.rate_limit_ms))),
-        None => at.plus_ms(doubled.min(RATE_LIMIT_MAX_MS.max(cx.spec.limits.rate_limit_ms))),
+        Some(moment) => moment.max(at.plus_ms(RATE_LIMIT_MIN_MS.min(longest))),
+        None => at.plus_ms(doubled.min(longest)),
     };
     pause(work, cx, Waiting::RateLimit { until }, until, resume);
 }

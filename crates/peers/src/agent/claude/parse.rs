@@ -56,12 +56,16 @@ fn read_any(line: &str, out: &mut Vec<AgentEvent>) -> serde_json::Result<()> {
 }
 
 /// Classifies an API error by its HTTP status and the CLI's name for it.
+///
+/// The CLI knows the errors that a request causes by itself: `invalid_request` (the prompt is too long),
+/// `billing_error`, `model_not_found`. A 400 that it calls `unknown` may be a stray error of the service or of
+/// a proxy. Nothing tells these apart from a malformed conversation, so all of them are retried.
 fn trouble(status: Option<u16>, word: &str) -> ApiTrouble {
     match (status, word) {
         (Some(429), _) | (_, "rate_limit") => ApiTrouble::RateLimit,
-        (Some(408 | 409 | 425 | 500..), _) | (None, "server_error" | "overloaded" | "unknown") => {
-            ApiTrouble::Transient
-        }
+        (Some(408 | 409 | 425 | 500..), _)
+        | (None, "server_error" | "overloaded" | "unknown")
+        | (Some(400), "unknown" | "") => ApiTrouble::Transient,
         (Some(401 | 403), _) | (_, "authentication_failed") => ApiTrouble::Login,
         _ => ApiTrouble::Lasting,
     }
