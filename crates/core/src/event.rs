@@ -4,6 +4,8 @@
 
 pub mod upcast;
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -333,7 +335,12 @@ pub enum LandingEnd {
         what: String,
     },
     /// The commits did not land, but another attempt can succeed.
-    Refused { why: String },
+    Refused {
+        why: String,
+        /// The checks that failed, and whether the shell could start their commands, by name.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        checks: BTreeMap<String, bool>,
+    },
     /// The commits did not land, and only a person can fix the cause.
     Hindered { why: String },
 }

@@ -72,6 +72,9 @@ impl Exit {
         if outcome.reason == EndReason::Timeout {
             return Exit::Timeout;
         }
+        if outcome.fixed() == Some(EndReason::CheckCannotStart) {
+            return Exit::Configuration;
+        }
         if outcome.reason == EndReason::InternalError {
             return Exit::Unexpected;
         }
@@ -113,6 +116,7 @@ mod tests {
         assert_eq!(code(FinalStatus::Failed, EndReason::AgentFailed), 4);
         assert_eq!(code(FinalStatus::Failed, EndReason::Timeout), 6);
         assert_eq!(code(FinalStatus::Failed, EndReason::InternalError), 1);
+        assert_eq!(code(FinalStatus::Failed, EndReason::CheckCannotStart), 3);
         assert_eq!(code(FinalStatus::Blocked, EndReason::Question), 8);
         assert_eq!(code(FinalStatus::Exhausted, EndReason::MaxIterations), 9);
         assert_eq!(code(FinalStatus::Cancelled, EndReason::User), 130);

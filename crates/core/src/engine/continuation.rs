@@ -1,7 +1,7 @@
 //! Continues a run that has ended: raises its limits and reopens the nodes in which it ended.
 
 use super::allowance::Allowance;
-use super::{Decision, DecisionCx, lane, with};
+use super::{Decision, DecisionCx, lane, unstartable, with};
 use crate::graph::walk::find;
 use crate::graph::workflow::{Budget, Node};
 use crate::id::{InboxId, NodeId};
@@ -89,12 +89,7 @@ fn raise(state: &mut RunState, at: Moment, more: &Continuation, ran_out: bool) {
     if let (Some(raise), Some(limit)) = (more.budget.time_ms, spec.limits.run_ms) {
         spec.limits.run_ms = Some(raise.applied(limit));
     }
-    for check in &more.checks {
-        match spec.checks.iter_mut().find(|other| other.name == check.name) {
-            Some(other) => *other = check.clone(),
-            None => spec.checks.push(check.clone()),
-        }
-    }
+    unstartable::replace(&mut spec.checks, &mut state.bookkeeping.checks, &more.checks);
     more.policy.iter().for_each(|policy| spec.follow(*policy));
     let book = &mut state.bookkeeping;
     // The ledger says again what other runs leave to this one.

@@ -56,7 +56,7 @@ fn failure(planned: &Planned, what: &str) -> Option<Event> {
         }
         Effect::RunChecks { .. } => {
             let name = effect.to_string();
-            let results = vec![CheckResult { name, passed: false, how: what, output: String::new() }];
+            let results = vec![CheckResult { name, passed: false, how: what, ..CheckResult::default() }];
             Event::ChecksFinished { effect, results }
         }
         Effect::RunShell { .. } => Event::ShellEnded {

@@ -15,6 +15,7 @@
 //! - [`mod@output`]: the outputs of nodes and runs.
 //! - [`explain`]: why a node ran or did not run.
 //! - [`internal_error`]: an effect that failed because of a bug in Windlass.
+//! - [`unstartable`]: a check whose command cannot start.
 //! - [`divergence`]: compares a log with the decisions of this build.
 //! - [`mod@replay`]: decides a log again, and finds the places where a run can be forked.
 
@@ -34,6 +35,7 @@ mod replay;
 mod start;
 #[cfg(test)]
 mod tests;
+mod unstartable;
 mod work;
 
 use crate::effect::{Effect, Planned};
@@ -142,7 +144,13 @@ pub fn apply(state: &mut RunState, at: Moment, event: &Event) -> Decision {
         | Event::WaitOver { effect }
         | Event::CleanedUp { effect } => {
             if settle(&mut state.bookkeeping, effect) {
-                deliver(state, &mut step, at, &effect.node, event);
+                let is_over =
+                    unstartable::note(state, event).map(|outcome| end(state, &mut step, at, outcome));
+                // Whoever waits for checks is being cleaned up by now. Landings and child runs are heard to
+                // their end.
+                if is_over.is_none() || !matches!(event, Event::ChecksFinished { .. }) {
+                    deliver(state, &mut step, at, &effect.node, event);
+                }
             }
         }
         Event::FolderSaved { folder, end, .. } => folder_saved(state, &mut step, folder, end),

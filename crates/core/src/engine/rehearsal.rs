@@ -382,12 +382,7 @@ impl RehearsalStage<'_> {
         let checks = self.state.spec.checks.clone();
         let named = checks.iter().filter(|check| names.is_empty() || names.contains(&check.name));
         let results: Vec<CheckResult> = named
-            .map(|check| CheckResult {
-                name: check.name.clone(),
-                passed: true,
-                how: String::new(),
-                output: String::new(),
-            })
+            .map(|check| CheckResult { name: check.name.clone(), passed: true, ..CheckResult::default() })
             .collect();
         let list: Vec<&str> = results.iter().map(|check| check.name.as_str()).collect();
         self.record(&id.node.clone(), "checks", list.join(", "));

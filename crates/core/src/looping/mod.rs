@@ -7,6 +7,7 @@ pub mod promise;
 pub mod prompt;
 pub mod prose;
 pub mod reach;
+pub mod same_error;
 pub mod verdict;
 
 use crate::words;

@@ -3,10 +3,13 @@
 //! Pure. [`judge`] asks its questions in a fixed order. The runtime reads the tracker, and
 //! [`marker`](super::marker) finds the markers in it.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::LoopRules;
 use super::prose::{open_lines, plain};
+use super::same_error::{CheckStreak, stuck};
 use crate::run::{EndReason, FinalStatus, Outcome};
 
 /// The facts that were collected after a turn.
@@ -52,7 +55,7 @@ pub enum TrackerInspection {
 }
 
 /// The result of one check.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct CheckResult {
     pub name: String,
     pub passed: bool,
@@ -60,6 +63,12 @@ pub struct CheckResult {
     pub how: String,
     /// The end of the check's output.
     pub output: String,
+    /// The shell could not start the command: exit code 126 or 127.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cannot_start: bool,
+    /// The digest of the error, if the check failed and printed one ([`error_digest`](super::same_error)).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
 }
 
 /// The decision after a turn.
@@ -125,6 +134,7 @@ pub fn judge(
     idle_turns: u32,
     sight: &Inspection,
     checks: &[CheckResult],
+    streaks: &BTreeMap<String, CheckStreak>,
 ) -> Verdict {
     if let Some(outcome) = ends_before_checks(sight) {
         return Verdict::End(outcome);
@@ -141,7 +151,7 @@ pub fn judge(
         let why = format!("nothing changed in {idle_turns} turns, neither tracker nor repository");
         return Verdict::End(Outcome::new(FinalStatus::Blocked, EndReason::Stuck).because(why));
     }
-    match used_up(rules, turns, checks) {
+    match stuck(rules, streaks).or_else(|| used_up(rules, turns, checks)) {
         Some(outcome) => Verdict::End(outcome),
         None => Verdict::Next { feedback },
     }
@@ -227,7 +237,13 @@ mod tests {
     }
 
     fn check(passed: bool) -> CheckResult {
-        CheckResult { name: "test".into(), passed, how: "exit code 1".into(), output: "boom".into() }
+        CheckResult {
+            name: "test".into(),
+            passed,
+            how: "exit code 1".into(),
+            output: "boom".into(),
+            ..CheckResult::default()
+        }
     }
 
     fn end(verdict: Verdict) -> (FinalStatus, EndReason) {
@@ -240,14 +256,14 @@ mod tests {
     #[test]
     fn completing_on_the_last_turn_is_completed() {
         assert_eq!(
-            end(judge(&rules(), 3, 0, &seen(true, None), &[])),
+            end(judge(&rules(), 3, 0, &seen(true, None), &[], &BTreeMap::new())),
             (FinalStatus::Completed, EndReason::Marker)
         );
     }
 
     #[test]
     fn complete_is_asked_before_blocked_stuck_and_exhausted() {
-        let verdict = judge(&rules(), 9, 9, &seen(true, Some("x")), &[check(true)]);
+        let verdict = judge(&rules(), 9, 9, &seen(true, Some("x")), &[check(true)], &BTreeMap::new());
         assert_eq!(end(verdict), (FinalStatus::Completed, EndReason::Marker));
     }
 
@@ -259,13 +275,16 @@ mod tests {
             signalled: false,
             fingerprint: String::new(),
         };
-        assert_eq!(end(judge(&rules(), 1, 0, &sight, &[])), (FinalStatus::Failed, EndReason::MissingTracker));
+        assert_eq!(
+            end(judge(&rules(), 1, 0, &sight, &[], &BTreeMap::new())),
+            (FinalStatus::Failed, EndReason::MissingTracker)
+        );
     }
 
     #[test]
     fn blocked_is_asked_before_stuck() {
         assert_eq!(
-            end(judge(&rules(), 3, 9, &seen(false, Some("no key")), &[])),
+            end(judge(&rules(), 3, 9, &seen(false, Some("no key")), &[], &BTreeMap::new())),
             (FinalStatus::Blocked, EndReason::BlockedMarker)
         );
     }
@@ -273,11 +292,11 @@ mod tests {
     #[test]
     fn stuck_is_asked_before_exhausted() {
         assert_eq!(
-            end(judge(&rules(), 3, 2, &seen(false, None), &[])),
+            end(judge(&rules(), 3, 2, &seen(false, None), &[], &BTreeMap::new())),
             (FinalStatus::Blocked, EndReason::Stuck)
         );
         assert_eq!(
-            end(judge(&rules(), 3, 1, &seen(false, None), &[])),
+            end(judge(&rules(), 3, 1, &seen(false, None), &[], &BTreeMap::new())),
             (FinalStatus::Exhausted, EndReason::MaxIterations)
         );
     }
@@ -285,7 +304,7 @@ mod tests {
     #[test]
     fn a_claim_with_failing_checks_goes_on_with_their_output() {
         let Verdict::Next { feedback: Some(text) } =
-            judge(&rules(), 1, 0, &seen(true, None), &[check(false)])
+            judge(&rules(), 1, 0, &seen(true, None), &[check(false)], &BTreeMap::new())
         else {
             panic!("it goes on with feedback")
         };
@@ -294,7 +313,7 @@ mod tests {
 
     #[test]
     fn a_claim_with_failing_checks_on_the_last_turn_is_exhausted() {
-        let verdict = judge(&rules(), 3, 0, &seen(true, None), &[check(false)]);
+        let verdict = judge(&rules(), 3, 0, &seen(true, None), &[check(false)], &BTreeMap::new());
         let Verdict::End(outcome) = verdict else { panic!("it goes on") };
         assert_eq!((outcome.status, outcome.reason), (FinalStatus::Exhausted, EndReason::MaxIterations));
         assert_eq!(outcome.detail.as_deref(), Some("used all 3 iterations, checks still failing: test"));
@@ -303,7 +322,10 @@ mod tests {
     #[test]
     fn a_promise_completes_without_a_marker() {
         let sight = Inspection { promised: true, ..seen(false, None) };
-        assert_eq!(end(judge(&rules(), 1, 0, &sight, &[])), (FinalStatus::Completed, EndReason::Promise));
+        assert_eq!(
+            end(judge(&rules(), 1, 0, &sight, &[], &BTreeMap::new())),
+            (FinalStatus::Completed, EndReason::Promise)
+        );
     }
 
     #[test]
@@ -353,6 +375,9 @@ mod tests {
     #[test]
     fn unlimited_turns_never_exhaust() {
         let rules = LoopRules { max_iterations: 0, stuck_after: 0, ..rules() };
-        assert_eq!(judge(&rules, 5000, 5000, &seen(false, None), &[]), Verdict::Next { feedback: None });
+        assert_eq!(
+            judge(&rules, 5000, 5000, &seen(false, None), &[], &BTreeMap::new()),
+            Verdict::Next { feedback: None }
+        );
     }
 }

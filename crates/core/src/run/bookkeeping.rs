@@ -69,6 +69,9 @@ pub struct Bookkeeping {
     pub allowed: Budget,
     /// The last message of an agent.
     pub last_message: Option<String>,
+    /// The checks that ran, and whether the shell could start their commands, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub checks: BTreeMap<String, bool>,
     /// The number of times that someone continued the run after it had ended.
     #[serde(default)]
     pub continued: u32,

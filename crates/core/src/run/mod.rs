@@ -76,7 +76,7 @@ words! {
         TurnDone = "turn_done",
         /// The agent wrote the blocked marker.
         BlockedMarker = "blocked_marker",
-        /// Nothing changed for several turns.
+        /// Nothing changed for several turns, or a check kept failing with the same error.
         Stuck = "stuck",
         /// The agent or the workflow has a question, and the policy allows no one to answer.
         Question = "question",
@@ -88,6 +88,8 @@ words! {
         /// The agent used tools, but none of their hooks arrived.
         HookTransport = "hook_transport",
         ChecksFailed = "checks_failed",
+        /// The shell could not start the command of a check.
+        CheckCannotStart = "check_cannot_start",
         /// The agent reported an error that will not pass.
         AgentFailed = "agent_failed",
         /// A transient error persisted.
@@ -141,7 +143,11 @@ impl EndReason {
     /// services may behave differently next time; the text of a workflow stays the same.
     fn can_change(self) -> bool {
         match self {
-            EndReason::Template | EndReason::TooDeep | EndReason::NotYet | EndReason::InternalError => false,
+            EndReason::CheckCannotStart
+            | EndReason::Template
+            | EndReason::TooDeep
+            | EndReason::NotYet
+            | EndReason::InternalError => false,
             EndReason::Marker
             | EndReason::Promise
             | EndReason::Signal

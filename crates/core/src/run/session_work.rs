@@ -1,11 +1,14 @@
 //! The work of one node with an agent: its turns, in one session or several.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Outcome, Waiting};
 use crate::graph::SessionPrompt;
 use crate::id::{EffectId, HookId, NodeId, SessionId};
+use crate::looping::same_error::CheckStreak;
 use crate::looping::verdict::Inspection;
 use crate::time::Moment;
 use crate::usage::Usage;
@@ -124,6 +127,9 @@ pub struct SessionWork {
     /// Instructions of a person for the next turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// The errors of each check that failed or passed in a turn, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub streaks: BTreeMap<String, CheckStreak>,
     /// The reason of a blocked marker that a person has dealt with. It does not count in the next
     /// turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]

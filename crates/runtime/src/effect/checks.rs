@@ -7,7 +7,8 @@ use std::sync::{Arc, PoisonError};
 
 use windlass_core::event::Event;
 use windlass_core::id::EffectId;
-use windlass_core::launch::files as names;
+use windlass_core::launch::{ExitFile, files as names};
+use windlass_core::looping::same_error::error_digest;
 use windlass_core::looping::verdict::{CheckResult, red};
 use windlass_core::spec::Check;
 use windlass_peers::{files, git};
@@ -104,7 +105,7 @@ async fn run(
         match child::see_through(&HostStarter::of(context, &effect.node), &dir, &launch).await {
             Ok(ChildEnd::Exited(exit)) => {
                 let output = files::read_tail(&dir.join(names::STDOUT), OUTPUT_TAIL);
-                return Ok(result(check, child::has_passed(&exit), child::how(&exit), output));
+                return Ok(judged(check, &exit, output));
             }
             Ok(ChildEnd::Lost | ChildEnd::NotStarted) => {}
             Err(StartFailure::NoRoom(error)) => return Err(error),
@@ -114,6 +115,14 @@ async fn run(
     Ok(result(check, false, format!("cut off {TRIES} times"), String::new()))
 }
 
+/// Describes the end of a check that ran.
+fn judged(check: &Check, exit: &ExitFile, output: String) -> CheckResult {
+    let (passed, how) = (child::has_passed(exit), child::how(exit));
+    let error = if passed { None } else { error_digest(&how, &output) };
+    let cannot_start = exit.ended_by.is_none() && matches!(exit.code, Some(126 | 127));
+    CheckResult { cannot_start, error, ..result(check, passed, how, output) }
+}
+
 fn result(check: &Check, passed: bool, how: String, output: String) -> CheckResult {
-    CheckResult { name: check.name.clone(), passed, how, output }
+    CheckResult { name: check.name.clone(), passed, how, output, ..CheckResult::default() }
 }

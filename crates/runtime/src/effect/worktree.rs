@@ -9,6 +9,7 @@ mod record;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -226,14 +227,15 @@ pub(super) async fn land(
             };
             if !course.is_begun() && !Path::new(&workspace).is_dir() {
                 let why = format!("the worktree {workspace} is gone; its commits are on branch {branch}");
-                return Ok(LandingResult::Refused(why));
+                return Ok((LandingResult::Refused(why), BTreeMap::new()));
             }
             if !course.is_begun()
                 && let Some(why) = tasks::withheld(context.vouched_tasks(), course.repo, &end)
             {
-                return Ok(LandingResult::Refused(keep_out(&course, why)));
+                return Ok((LandingResult::Refused(keep_out(&course, why)), BTreeMap::new()));
             }
             let is_given_up = || given_up.has_changed().is_err();
+            let mut started = BTreeMap::new();
             let told = bring_back(&course, is_given_up, |round| {
                 // If nothing else landed meanwhile, the checks have already passed on this commit.
                 if checks::are_known_to_be_green(&context, &workspace) {
@@ -247,16 +249,18 @@ pub(super) async fn land(
                         biased;
                         _ = given_up.changed() => Err(LandingStop::GivenUp),
                         results = checks::run_all(&context, &effect, &context.spec.checks, &workspace) => {
-                            results.map(|results| red(&results)).map_err(LandingStop::ForNow)
+                            let results = results.map_err(LandingStop::ForNow)?;
+                            started = results.iter().map(|check| (check.name.clone(), !check.cannot_start)).collect();
+                            Ok(red(&results))
                         }
                     }
                 })
             });
-            told.map(|told| told.with_the_way_out(&branch, &end.task))
+            told.map(|told| (told.with_the_way_out(&branch, &end.task), started))
         })
     };
     match landing.await {
-        Ok(told) => context.report(told.event(effect)).await,
+        Ok((told, started)) => context.report(told.event(effect, started)).await,
         Err(LandingStop::ForNow(error)) => context.give_up(error).await,
         // This task was ended, so nobody waits for the landing.
         Err(LandingStop::GivenUp) => {}

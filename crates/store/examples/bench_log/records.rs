@@ -147,6 +147,7 @@ impl Source {
             passed: false,
             how: "exit code 101".into(),
             output: output.clone(),
+            ..CheckResult::default()
         };
         let event = Event::ChecksFinished { effect: self.effect(Verb::Checks), results: vec![result] };
         let news = News::IterationFinished {

@@ -15,6 +15,7 @@ mod replay;
 mod session;
 mod tasks;
 mod tree;
+mod unstartable;
 
 use std::collections::BTreeMap;
 
@@ -121,7 +122,13 @@ pub(super) fn test_check() -> Check {
 
 pub(super) fn result(passed: bool) -> CheckResult {
     let (how, output) = if passed { ("", "") } else { ("exit code 1", "boom") };
-    CheckResult { name: "test".into(), passed, how: how.into(), output: output.into() }
+    CheckResult {
+        name: "test".into(),
+        passed,
+        how: how.into(),
+        output: output.into(),
+        ..CheckResult::default()
+    }
 }
 
 /// The end of a turn that went so.

@@ -8,13 +8,13 @@ use crate::graph::builder::prompt;
 use crate::snapshot::{FolderSnapshot, SnapshotName};
 
 /// A run of one loop of turns.
-fn of_loop(rules: LoopRules) -> Spec {
+pub(super) fn of_loop(rules: LoopRules) -> Spec {
     let mut spec = spec_of(vec![prompt("do it").id("loop").into()]);
     spec.sessions.insert(NodeId::new("loop"), session_settings(Some(rules)));
     spec
 }
 
-fn begin(spec: Spec) -> Story {
+pub(super) fn begin(spec: Spec) -> Story {
     let mut story = Story::of(spec);
     story.prepared("loop");
     story
@@ -25,11 +25,11 @@ fn looping(mode: LoopMode, max: u32) -> Story {
 }
 
 impl Story {
-    fn turn(&mut self, complete: bool) -> &mut Story {
+    pub(super) fn turn(&mut self, complete: bool) -> &mut Story {
         self.session_ends(SessionVerdict::Completed).seen(complete)
     }
 
-    fn ends(&mut self) -> (FinalStatus, EndReason) {
+    pub(super) fn ends(&mut self) -> (FinalStatus, EndReason) {
         self.cleaned("loop").ended()
     }
 
@@ -374,13 +374,12 @@ fn failing_checks_are_fed_back() {
     let mut story = begin(session_settings);
     story.turn(true);
     let effect = story.open(Verb::Checks);
-    let result =
-        CheckResult { name: "test".into(), passed: false, how: "exit code 1".into(), output: "boom".into() };
-    let next = story.tell(Event::ChecksFinished { effect, results: vec![result] }).plan();
+    let red = result(false);
+    let next = story.tell(Event::ChecksFinished { effect, results: vec![red] }).plan();
     assert!(next.prompt.contains("boom"));
     story.turn(true);
     let effect = story.open(Verb::Checks);
-    let green = CheckResult { name: "test".into(), passed: true, how: String::new(), output: String::new() };
+    let green = result(true);
     assert_eq!(
         story.tell(Event::ChecksFinished { effect, results: vec![green] }).ends(),
         (FinalStatus::Completed, EndReason::Marker)

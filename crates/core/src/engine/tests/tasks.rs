@@ -57,7 +57,7 @@ impl Story {
         let what = || "a conflict in lib.rs".to_owned();
         let end = match landed {
             true => LandingEnd::Landed { what: what() },
-            false => LandingEnd::Refused { why: what() },
+            false => LandingEnd::Refused { why: what(), checks: Default::default() },
         };
         self.tell(Event::Landed { effect, end })
     }

@@ -52,6 +52,7 @@ pub(super) fn new(node: SessionPrompt, step: &crate::id::NodeId, workspace: &str
         ended_in: None,
         message: None,
         unblocked: None,
+        streaks: Default::default(),
     }
 }
 

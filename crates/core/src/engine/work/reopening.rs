@@ -10,6 +10,7 @@ use crate::engine::node::pair::NodeSite;
 use crate::graph::SessionPromptKind;
 use crate::id::Verb;
 use crate::looping::prompt;
+use crate::looping::same_error::CheckStreak;
 use crate::looping::verdict::used_up;
 use crate::run::{EndReason, FinalStatus, Outcome, SessionPhase, SessionWork};
 
@@ -78,6 +79,7 @@ fn refresh(cx: &DecisionCx<'_>, site: &NodeSite<'_>, work: &mut SessionWork) {
     work.rate_limits = 0;
     work.unfit = 0;
     work.idle_turns = 0;
+    work.streaks.values_mut().for_each(CheckStreak::restart);
     work.deadline = site.deadline;
     let is_checked = work.node.rules().is_some() || cx.spec.only_session().is_some();
     work.checked = is_checked && !cx.spec.checks.is_empty();

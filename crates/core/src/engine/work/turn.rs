@@ -157,6 +157,9 @@ pub(super) fn checked(work: &mut SessionWork, cx: &mut DecisionCx<'_>, results: 
 fn conclude(work: &mut SessionWork, cx: &mut DecisionCx<'_>, results: &[CheckResult]) {
     let SessionPhase::Judging { hook, sight: Some(sight) } = work.phase.clone() else { return };
     let iteration = count_turn(work, cx, &sight);
+    for result in results {
+        work.streaks.entry(result.name.clone()).or_default().count(result);
+    }
     let (verdict, unfit) = fitting(work, verdict(work, &sight, results));
     cx.decision.news.push(News::IterationFinished {
         node: work.node.id.clone(),
@@ -208,7 +211,7 @@ fn verdict(work: &SessionWork, sight: &Inspection, results: &[CheckResult]) -> V
         SessionPromptKind::Loop(rules) => rules,
         SessionPromptKind::Prompt { .. } => return Verdict::End(single_turn(results)),
     };
-    match judge(rules, work.turns, work.idle_turns, sight, results) {
+    match judge(rules, work.turns, work.idle_turns, sight, results, &work.streaks) {
         // Failed checks explain why the work is not done, so the agent continues with them as
         // feedback.
         Verdict::Next { feedback: None } if rules.mode == LoopMode::Plugin => Verdict::End(

@@ -189,7 +189,7 @@ mod tests {
         );
         assert_eq!(
             landed(json!({"type": "landed", "landed": false, "what": "so"})),
-            LandingEnd::Refused { why: so() }
+            LandingEnd::Refused { why: so(), checks: Default::default() }
         );
         assert_eq!(
             landed(json!({"type": "landed", "landed": false, "hindered": true, "what": "so"})),

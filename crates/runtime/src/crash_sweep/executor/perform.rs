@@ -78,6 +78,7 @@ impl Executor<'_> {
                     passed: line.ok,
                     how: "exit code 1".into(),
                     output: format!("what {id} found"),
+                    ..CheckResult::default()
                 };
                 let results = named.map(|check| result(&check.name)).collect();
                 one(Event::ChecksFinished { effect: effect_id, results })
@@ -108,7 +109,10 @@ impl Executor<'_> {
                 self.world.begin(effect_name, format!("{branch} of {workspace}"));
                 let end = match line.ok {
                     true => LandingEnd::Landed { what: "landed".into() },
-                    false => LandingEnd::Refused { why: "it conflicts with what others did".into() },
+                    false => LandingEnd::Refused {
+                        why: "it conflicts with what others did".into(),
+                        checks: Default::default(),
+                    },
                 };
                 one(Event::Landed { effect: effect_id, end })
             }

@@ -1,6 +1,7 @@
 //! Performs one landing and describes its outcome. Every failure keeps the branch and its worktree, and says
 //! so.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -87,10 +88,11 @@ impl LandingResult {
         LandingResult::Hindered(joined(&why, &way))
     }
 
-    pub(super) fn event(self, effect: EffectId) -> Event {
+    /// Returns the event of the landing. `checks` says which of the checks that ran could start.
+    pub(super) fn event(self, effect: EffectId, checks: BTreeMap<String, bool>) -> Event {
         let end = match self {
             LandingResult::Landed(what) => LandingEnd::Landed { what },
-            LandingResult::Refused(why) => LandingEnd::Refused { why },
+            LandingResult::Refused(why) => LandingEnd::Refused { why, checks },
             LandingResult::Hindered(why) => LandingEnd::Hindered { why },
         };
         Event::Landed { effect, end }

@@ -373,9 +373,12 @@ impl<'a> RoundContext<'a> {
     ) {
         match end {
             LandingEnd::Landed { .. } => self.settle(cx, all, round),
-            LandingEnd::Refused { why } => {
+            LandingEnd::Refused { why, checks } => {
                 round.wrong = Some(why.clone());
-                self.settle(cx, all, round);
+                let is_unchecked = checks.values().any(|started| !started)
+                    && all.over.as_ref().is_some_and(|over| over.reason == EndReason::CheckCannotStart);
+                // A check that cannot start costs the task no attempt.
+                if is_unchecked { self.release(cx, all, round) } else { self.settle(cx, all, round) }
             }
             // The next task would cost as much and fail in the same way.
             LandingEnd::Hindered { why } => self.stopped_by_git(cx, all, round, why),

@@ -81,7 +81,7 @@ impl World {
                 let end = match self.seldom(3) < 2 {
                     true => LandingEnd::Landed { what: what() },
                     false if self.seldom(3) == 2 => LandingEnd::Hindered { why: what() },
-                    false => LandingEnd::Refused { why: what() },
+                    false => LandingEnd::Refused { why: what(), checks: Default::default() },
                 };
                 Event::Landed { effect, end }
             }
