@@ -142,7 +142,7 @@ fn made_by(run: &RunId, records: &[Record]) -> Vec<LeftBranch> {
                 made.push((&effect.node, left));
                 continue;
             }
-            Event::Landed { effect, end: LandingEnd::Refused { why } | LandingEnd::Hindered { why } } => {
+            Event::Landed { effect, end: LandingEnd::Refused { why, .. } | LandingEnd::Hindered { why } } => {
                 (&effect.node, Some(why))
             }
             Event::TaskSettled { effect, why, status, .. } => {
