@@ -15,6 +15,7 @@ mod inputs;
 mod inspect;
 mod jobs;
 mod nodes;
+mod programs;
 mod session_settings;
 mod side_by_side;
 #[cfg(test)]
@@ -194,6 +195,7 @@ fn planned(home: &Home, request: &RunRequest, cwd: &Path, resolved: &Resolved) -
     jobs::need_a_repository(&request.flags, &spec, &mut warnings)?;
     jobs::note_missing_checks(&spec, &mut warnings);
     side_by_side::refuse(&spec)?;
+    programs::refuse_typos(home, &spec)?;
     inspect::ahead(home, &spec, &mut warnings)?;
     let worst = worst(&nodes::bounded(&main.workflow, &spec), &graphs).to_string();
     let durability = config::durability_of(&resolved.settings);

@@ -46,6 +46,7 @@ mod tasks;
 mod tasks_cli;
 mod time_travel;
 mod trust;
+mod unstartable;
 mod within;
 mod workflow_check;
 mod workflow_documents;
