@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use crate::process::{ShortEnv, ShortProgram, SpawnError, run_short_fed};
+use crate::process::{ProgramOutput, ShortEnv, ShortProgram, SpawnError, run_short_fed};
 
 /// An error from running git.
 #[derive(Debug, thiserror::Error)]
@@ -149,6 +149,16 @@ impl<'a> GitCall<'a> {
         GitCall { is_whole: true, ..self }
     }
 
+    /// Runs a command that answers with code 0 or 1. Returns its output either way.
+    pub(super) fn run_or_no(self, args: &[&str]) -> Result<Vec<u8>, GitError> {
+        let verb = args.first().copied().unwrap_or_default();
+        let output = self.output(verb, args)?;
+        match output.code {
+            Some(1) => Ok(output.stdout),
+            _ => finished(verb, output),
+        }
+    }
+
     pub(super) fn run(self, args: &[&str]) -> Result<Vec<u8>, GitError> {
         let verb = args.iter().find(|arg| !arg.starts_with('-')).copied().unwrap_or_default();
         let is_question = QUESTIONS.contains(&verb) || args.starts_with(&["worktree", "list"]);
@@ -159,7 +169,10 @@ impl<'a> GitCall<'a> {
     }
 
     fn run_once(self, verb: &str, args: &[&str]) -> Result<Vec<u8>, GitError> {
-        let verb = verb.to_owned();
+        finished(verb, self.output(verb, args)?)
+    }
+
+    fn output(self, verb: &str, args: &[&str]) -> Result<ProgramOutput, GitError> {
         let env = [&ENV, self.env, self.hooks].concat();
         let args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
         let program = Path::new("git");
@@ -178,17 +191,21 @@ impl<'a> GitCall<'a> {
         };
         let output = run_short_fed(&short, input)?;
         if output.timed_out {
-            return Err(GitError::TimedOut { verb, limit: self.limit });
+            return Err(GitError::TimedOut { verb: verb.to_owned(), limit: self.limit });
         }
-        if !output.succeeded() {
-            let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-            return Err(GitError::Failed { verb, code: output.code, said });
+        if output.truncated && self.is_whole && output.succeeded() {
+            return Err(GitError::TooLong { verb: verb.to_owned(), max: MAX_OUTPUT });
         }
-        match output.truncated && self.is_whole {
-            true => Err(GitError::TooLong { verb, max: MAX_OUTPUT }),
-            false => Ok(output.stdout),
-        }
+        Ok(output)
     }
+}
+
+fn finished(verb: &str, output: ProgramOutput) -> Result<Vec<u8>, GitError> {
+    if !output.succeeded() {
+        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        return Err(GitError::Failed { verb: verb.to_owned(), code: output.code, said });
+    }
+    Ok(output.stdout)
 }
 
 /// Repeats an action in which git was cut off, a few times. The action must first check how far the

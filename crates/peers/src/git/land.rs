@@ -85,7 +85,7 @@ pub enum LandError<E> {
 
 impl<E> LandError<E> {
     /// Returns the error of git, if it is one.
-    fn git(&self) -> Option<&GitError> {
+    pub(super) fn git(&self) -> Option<&GitError> {
         match self {
             LandError::Worktree(error) => error.git(),
             _ => None,
@@ -213,7 +213,7 @@ fn try_once<E>(
 }
 
 /// Returns the commit of the branch, if the worktree is on it and has no unfinished git operation.
-fn commit_to_land<E>(worktree: &Worktree) -> Result<String, LandError<E>> {
+pub(super) fn commit_to_land<E>(worktree: &Worktree) -> Result<String, LandError<E>> {
     let path = worktree.path.clone();
     if let Some(of) = in_the_middle(&worktree.git_dir) {
         return Err(LandError::InTheMiddle { path, of });

@@ -3,9 +3,9 @@
 //! Arguments are a list, no inherited `GIT_*` variable redirects git, and git never prompts. This module
 //! only detects changes; the engine decides what they mean.
 //!
-//! [`create`] makes a worktree, [`land`] moves its commits to the target branch and [`remove`] deletes
-//! it. Each can be called again after a crash at any point, and none ever deletes anybody's work.
-//! `snapshot` keeps the states of a folder as commits and restores them.
+//! [`create`] makes a worktree, [`land`] moves its commits to the target branch, [`renew`] brings it up to
+//! date after a conflict and [`remove`] deletes it. Each can be called again after a crash at any point, and
+//! none ever deletes anybody's work. `snapshot` keeps the states of a folder as commits and restores them.
 
 mod artifacts;
 mod busy;
@@ -20,6 +20,7 @@ mod lock;
 mod marker;
 mod rebase;
 mod remove;
+mod renew;
 mod repository;
 mod snapshot;
 mod target;
@@ -35,6 +36,7 @@ pub use fingerprint::{digest, fingerprint, fingerprint_of};
 pub use land::{LandError, Landing, LandingTimeouts, land, land_within};
 pub use lock::LockError;
 pub use remove::{KeepReason, Removal, remove};
+pub use renew::{Renewal, renew};
 pub use snapshot::{
     ChangedFile, DiffForm, LeftAlone, RestorePlan, SnapshotError, SnapshotFolder, SnapshotRequest,
     changed_files, commits_since, diff_trees, plan_restore, restore, save_before, take_snapshot,

@@ -55,7 +55,7 @@ pub(super) fn advance(
                 return Ok(MoveResult::Dirty { path: entry.path, files });
             }
             BranchMove::new(&entry.path, old, new).begin(common, target)?;
-            merge_forward(&entry.path, new, limit)
+            merge_forward(GitCall::at(&entry.path), new, limit)
         }
         None => {
             BranchMove::new(common, old, new).begin(common, target)?;
@@ -75,9 +75,34 @@ pub(super) fn advance(
     }
 }
 
-fn merge_forward(path: &Path, new: &str, limit: Duration) -> Result<Vec<u8>, GitError> {
+/// Moves the branch of a worktree and its files from `old` to `new`, without the hooks of the repository.
+pub(super) fn forward(
+    worktree: &Worktree,
+    old: &str,
+    new: &str,
+    limit: Duration,
+) -> Result<MoveResult, WorktreeError> {
+    let (common, branch, path) = (&worktree.common, &worktree.branch, &worktree.path);
+    let files = in_the_way(path, old, new)?;
+    if !files.is_empty() {
+        return Ok(MoveResult::Dirty { path: path.clone(), files });
+    }
+    BranchMove::new(path, old, new).begin(common, branch)?;
+    let moved = merge_forward(GitCall::at(path).without_hooks(), new, limit);
+    if moved.is_err() {
+        interrupted_move::put_back(common, branch)?;
+    }
+    interrupted_move::end(common, branch);
+    match branch_commit(common, branch)? {
+        Some(at) if at == new => Ok(MoveResult::Done),
+        Some(at) if at == old => moved.map(|_| MoveResult::Elsewhere).map_err(WorktreeError::Git),
+        _ => Ok(MoveResult::Elsewhere),
+    }
+}
+
+fn merge_forward(call: GitCall<'_>, new: &str, limit: Duration) -> Result<Vec<u8>, GitError> {
     let args = ["merge", "--quiet", "--ff-only", "--no-stat", "--no-autostash", "--no-overwrite-ignore", new];
-    GitCall::at(path).within(limit).run(&args)
+    call.within(limit).run(&args)
 }
 
 /// Returns the files of a checkout that the commit changes and that are not as committed there. Includes

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use windlass_peers::git::{Landing, Removal, create, is_clean, land, list, remove};
+use windlass_peers::git::{Landing, Removal, Renewal, create, is_clean, land, list, remove, renew};
 
 use crate::ground::{Ground, at, commit, files, green, history, run, script, write};
 
@@ -35,6 +35,7 @@ enum Work {
     Create,
     Land,
     Remove,
+    Renew,
 }
 
 /// The target branch of a landing: its files, if checked out, move with it.
@@ -92,6 +93,9 @@ fn prepare(work: Work, place: Where, main: Main) -> (Ground, PathBuf) {
         commit(&worktree.path, "w2.txt", "w\n");
         commit(&ground.repo, "m.txt", "m\n");
         commit(&ground.repo, "b.txt", "m\n");
+        if work == Work::Renew {
+            commit(&worktree.path, "b.txt", "w\n");
+        }
         if main == Main::NowhereCheckedOut {
             ground.leave_main();
         }
@@ -120,6 +124,11 @@ fn perform(work: Work, repo: &Path, path: &Path) {
                 assert_eq!(remove(&worktree, "main").unwrap(), Removal::Removed);
             }
             assert!(!path.exists());
+        }
+        Work::Renew => {
+            let worktree = list(repo).unwrap().remove(0);
+            let renewal = renew(&worktree, "main", "r1").unwrap();
+            assert!(matches!(&renewal, Renewal::Renewed { files, .. } if files == &["b.txt"]), "{renewal:?}");
         }
     }
 }
@@ -152,6 +161,7 @@ fn the_process_that_is_killed() {
     let work = match var("WL_WORK").unwrap().as_str() {
         "Create" => Work::Create,
         "Land" => Work::Land,
+        "Renew" => Work::Renew,
         _ => Work::Remove,
     };
     perform(work, Path::new(&var("WL_REPO").unwrap()), Path::new(&var("WL_PATH").unwrap()));
@@ -181,7 +191,13 @@ fn end_state(work: Work, ground: &Ground) -> Vec<String> {
         state.push(run(&worktree.path, &["symbolic-ref", "HEAD"]));
         state.push(run(&worktree.path, &["rev-parse", "HEAD^{tree}"]));
     }
-    if work != Work::Create {
+    if work == Work::Renew {
+        let tree = list(repo).unwrap().remove(0).path;
+        let parents = run(&tree, &["log", "-1", "--format=%s, %P", "HEAD"]);
+        let expected = format!("Merge main, {} {}", at(&tree, "HEAD^1"), at(repo, "main"));
+        assert_eq!(parents, expected);
+        assert_eq!(run(&tree, &["log", "-1", "--format=%s", "HEAD^1"]), "Write b.txt");
+    } else if work != Work::Create {
         assert_eq!(run(repo, &["cat-file", "-p", "main:w2.txt"]), "w");
     }
     let mut left: Vec<String> = Vec::new();
@@ -194,6 +210,7 @@ fn end_state(work: Work, ground: &Ground) -> Vec<String> {
             if [".lock", ".tmp", "windlass-removed"].iter().any(|end| name.ends_with(end))
                 || name.starts_with("moving")
                 || name.contains("land.json")
+                || name.contains("renew.index")
             {
                 left.push(name);
             }
@@ -378,6 +395,31 @@ fn a_removal_whose_git_was_killed_between_two_files_is_finished() {
 
 fn worktree_dir(ground: &Ground) -> PathBuf {
     ground.repo.join(".git/worktrees/w")
+}
+
+#[test]
+fn a_renewal_killed_before_any_call() {
+    sweep(Work::Renew, Where::BeforeCall, Main::CheckedOut);
+}
+
+#[test]
+fn a_renewal_killed_after_any_call() {
+    sweep(Work::Renew, Where::AfterCall, Main::CheckedOut);
+}
+
+#[test]
+fn a_renewal_killed_while_git_goes_on() {
+    sweep(Work::Renew, Where::DuringCall, Main::CheckedOut);
+}
+
+#[test]
+fn a_renewal_killed_within_git() {
+    sweep_by(2, Work::Renew, Where::WithinGit, Main::CheckedOut);
+}
+
+#[test]
+fn a_renewal_whose_git_dies() {
+    git_dies(2, Work::Renew, Where::GitAtOnce, Main::CheckedOut);
 }
 
 #[test]

@@ -16,3 +16,4 @@ mod locks;
 mod many;
 mod odd;
 mod remove;
+mod renew;
