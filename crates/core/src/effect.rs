@@ -112,6 +112,17 @@ pub enum Effect {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         target: Option<String>,
     },
+    /// Merge the target into the branch of a task's worktree, with the target's version of the files
+    /// in conflict. Settled by `WorktreeMade`.
+    RenewWorktree {
+        task: TaskId,
+        /// The path of the worktree.
+        workspace: String,
+        branch: String,
+        /// The branch to merge. `None` means the branch of the workspace.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        target: Option<String>,
+    },
     /// Land the work of a task if it claims to be done, after running the checks on it. Settled by
     /// `Landed`.
     Land {
@@ -127,6 +138,9 @@ pub enum Effect {
         /// The last message of the last agent that was asked about the task, or an empty text if it
         /// said nothing. `None` if no agent was asked.
         said: Option<String>,
+        /// The conflict that the agent was to resolve.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        conflict: Option<OpenConflict>,
     },
     /// Answer a hook. The log keeps the answer, so a repeated call gets the same one.
     AnswerHook { hook: HookId, answer: HookAnswer },
@@ -195,7 +209,7 @@ impl Effect {
             Effect::StartRun { .. } => work("run_ended"),
             Effect::ClaimTask { .. } => work("task_claimed"),
             Effect::SettleTask { .. } | Effect::ReleaseTask { .. } => open("task_settled"),
-            Effect::MakeWorktree { .. } => work("worktree_made"),
+            Effect::MakeWorktree { .. } | Effect::RenewWorktree { .. } => work("worktree_made"),
             Effect::Land { .. } => work("landed"),
             // The agent takes another turn in the same session.
             Effect::AnswerHook { answer: HookAnswer::Block { .. }, .. } => {
@@ -228,6 +242,14 @@ impl Planned {
             BeginsTurn::Always => true,
         }
     }
+}
+
+/// A conflict that an agent was to resolve before its work lands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenConflict {
+    pub files: Vec<String>,
+    /// The commit at which the agent started. Without another one, nothing is resolved.
+    pub since: String,
 }
 
 /// One turn of an agent CLI, as planned before it starts.

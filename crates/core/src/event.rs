@@ -320,6 +320,13 @@ pub enum WorktreeEnd {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         target: Option<String>,
     },
+    /// The branch of an existing worktree contains its target now.
+    Renewed {
+        /// The commit of the branch.
+        commit: String,
+        /// The files that are now as on the target because both sides changed them.
+        files: Vec<String>,
+    },
     Failed {
         why: String,
     },
@@ -340,6 +347,16 @@ pub enum LandingEnd {
         /// The checks that failed, and whether the shell could start their commands, by name.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         checks: BTreeMap<String, bool>,
+    },
+    /// The commits did not land, because the target has other changes in the same files.
+    Conflict {
+        files: Vec<String>,
+        /// The commit with the agent's version of the files. `None` if the agent was to resolve a
+        /// conflict and has committed nothing since.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        commit: Option<String>,
+        /// The description, for people.
+        why: String,
     },
     /// The commits did not land, and only a person can fix the cause.
     Hindered { why: String },

@@ -320,6 +320,7 @@ fn has_its_folders(from: &RunId, state: &RunState) -> Result<(), TravelError> {
     let effects = state.bookkeeping.open.iter().filter_map(|planned| match &planned.effect {
         Effect::RunChecks { workspace, .. }
         | Effect::RunShell { workspace, .. }
+        | Effect::RenewWorktree { workspace, .. }
         | Effect::Land { workspace, .. } => Some(workspace.clone()),
         Effect::StartRun { spec, .. } => Some(spec.workspace.clone()),
         _ => None,

@@ -1,13 +1,15 @@
 //! The surroundings of a node: its iteration, its task, its workspace, and the values that its
 //! templates see.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::DecisionCx;
 use crate::graph::ids::folded;
 use crate::graph::template::{self, Scope, TemplateError};
 use crate::graph::workflow::{Expression, Node, Template};
-use crate::id::NodeId;
+use crate::id::{NodeId, SessionId};
 use crate::run::{EndReason, FinalStatus, Outcome, RunState};
 use crate::spec::Spec;
 use crate::time::Moment;
@@ -27,6 +29,9 @@ pub(super) struct Frame<'a> {
     pub(super) deadline: Option<Moment>,
     /// The signal with which its agents report that all is done.
     pub(super) signal: Option<&'a str>,
+    /// The sessions that the nodes of a task resume to resolve a conflict. Their prompt is the
+    /// feedback.
+    pub(super) resumed: Option<&'a BTreeMap<NodeId, SessionId>>,
 }
 
 impl<'a> Frame<'a> {
@@ -39,6 +44,7 @@ impl<'a> Frame<'a> {
             workspace: spec.workspace.clone(),
             deadline,
             signal: None,
+            resumed: None,
         }
     }
 
@@ -50,7 +56,7 @@ impl<'a> Frame<'a> {
 
     /// Returns the surroundings of the nodes in a block.
     pub(super) fn inside(&self, node: &Node, tries: u32, deadline: Option<Moment>) -> Frame<'a> {
-        let mut inside = Frame { deadline, ..self.clone() };
+        let mut inside = Frame { deadline, resumed: None, ..self.clone() };
         if node.retry.times > 0 {
             inside.mark.push_str(&format!("~{tries}"));
         }

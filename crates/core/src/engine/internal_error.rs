@@ -74,7 +74,9 @@ fn failure(planned: &Planned, what: &str) -> Option<Event> {
         Effect::SettleTask { .. } | Effect::ReleaseTask { .. } => {
             Event::TaskSettled { effect, status: TaskStatus::InProgress, why: None, error: Some(what) }
         }
-        Effect::MakeWorktree { .. } => Event::WorktreeMade { effect, end: WorktreeEnd::Failed { why: what } },
+        Effect::MakeWorktree { .. } | Effect::RenewWorktree { .. } => {
+            Event::WorktreeMade { effect, end: WorktreeEnd::Failed { why: what } }
+        }
         Effect::Land { .. } => Event::Landed { effect, end: LandingEnd::Hindered { why: what } },
         Effect::WaitUntil { .. } => Event::WaitOver { effect },
         Effect::CleanUp { .. } => Event::CleanedUp { effect },

@@ -285,6 +285,11 @@ fn wrap_up(
     let is_well = outcome.status == FinalStatus::Completed;
     let outcome = if is_well { outcome } else { with_root(node, &mut active, outcome) };
     remember(cx, &active, &outcome);
+    if let Activity::Session(work) = &active.activity
+        && let Some(session) = work.session.as_ref().filter(|_| work.is_resumable && frame.task.is_some())
+    {
+        lane.sessions.insert(node.id.clone(), session.clone());
+    }
     let is_tried_again = !is_well && lane.cut.is_none() && may_try_again(cx, node, &active, &outcome);
     let (site, activity) = NodeSite::of(node, frame, &mut active);
     if let Some(said) = kind.said(&site, activity) {

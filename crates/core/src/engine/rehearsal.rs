@@ -310,6 +310,10 @@ impl RehearsalStage<'_> {
                 let end = WorktreeEnd::Made { workspace, branch: "a branch".into(), target: None };
                 self.queue.push_back(Event::WorktreeMade { effect: id, end });
             }
+            Effect::RenewWorktree { .. } => {
+                let end = WorktreeEnd::Renewed { commit: String::new(), files: Vec::new() };
+                self.queue.push_back(Event::WorktreeMade { effect: id, end });
+            }
             Effect::Land { .. } => {
                 self.record(&node, "lands", "the commits of the task, once the checks pass there".into());
                 let end = LandingEnd::Landed { what: String::new() };

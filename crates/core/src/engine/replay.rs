@@ -235,6 +235,7 @@ fn describe(news: &News) -> String {
         News::NodeSkipped { node, .. } => format!("node skipped: {node}"),
         News::Round { node, round, .. } => format!("round {round}: {node}"),
         News::Task { task, .. } => format!("task: {task}"),
+        News::Conflict { task, .. } => format!("conflict: {task}"),
         News::Retrying { node, attempt, .. } => format!("try {attempt}: {node}"),
         News::Finished { outcome, .. } => format!("finished: {}", outcome.status.word()),
     }

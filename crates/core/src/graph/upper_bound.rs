@@ -96,7 +96,10 @@ impl BoundWalk<'_> {
                 rounds(step, if ends_at_once { 1 } else { max }, inside(body))
             }
             Structure::Tasks(node) => {
-                rounds(step, node.max, inside(&node.before_each).and(inside(&node.body)))
+                let once = || inside(&node.before_each).and(inside(&node.body));
+                // Work that conflicts with its target is resolved up to three times, then done again.
+                let again = || (0..3).fold(once(), |most, _| most.and(inside(&node.body)));
+                rounds(step, node.max, if node.jobs > 1 { once().and(again()) } else { once() })
             }
             Structure::Beside(node) => {
                 let branches = node.branches.iter().map(|branch| inside(&branch.body));

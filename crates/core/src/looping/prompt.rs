@@ -107,6 +107,55 @@ pub fn task_note() -> String {
     )
 }
 
+/// The maximum number of files in conflict that a message lists.
+const CONFLICTS: usize = 50;
+
+/// Returns the message for an agent whose work conflicts with its target branch. `commit` has its
+/// own version of the files. `again` says that it has committed nothing since it was last told.
+pub fn conflict(target: &str, files: &[String], commit: Option<&str>, again: bool) -> String {
+    let opening = match again {
+        true => {
+            "You have committed nothing since you were told about this conflict, so it is still open.\n\n"
+        }
+        false => "",
+    };
+    let own = commit.map(|commit| format!("Your own version of a file is `git show {commit}:FILE`. "));
+    format!(
+        "{opening}Your work for this task cannot land: `{target}` got other changes in the same files meanwhile. These files \
+         are now as on `{target}`:\n{}\n\nEverything else of your work is already merged with `{target}` in this folder. \
+         {}Bring your changes into these files again, so that they fit to what is there now, and keep what others \
+         changed. Check your work, commit it, and end your last message with <status>passing</status>. If `{target}` \
+         already has all your changes to these files, make an empty commit that says so (`git commit --allow-empty`).",
+        listed(files),
+        own.unwrap_or_default(),
+    )
+}
+
+/// Returns the feedback for an agent that does a task again, because earlier work could not land.
+pub fn conflict_alone(target: &str, files: &[String], branch: Option<&str>) -> String {
+    let earlier = branch.map(|branch| {
+        format!(" The earlier work is on branch `{branch}`: look at it with `git log` and `git show`, and reuse it.")
+    });
+    format!(
+        "Earlier work for this task could not land on `{target}`, because both changed these files:\n{}\n\nYou start again \
+         from `{target}` as it is now, and no other task changes it meanwhile.{}",
+        listed(files),
+        earlier.unwrap_or_default(),
+    )
+}
+
+/// Lists files, one per line. Agents choose these names, so control characters are replaced.
+fn listed(files: &[String]) -> String {
+    let plain = |name: &String| -> String {
+        let name: String = name.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+        format!("- {name}")
+    };
+    let mut lines: Vec<String> = files.iter().take(CONFLICTS).map(plain).collect();
+    let more = files.len().saturating_sub(CONFLICTS);
+    lines.extend((more > 0).then(|| format!("- and {more} more")));
+    lines.join("\n")
+}
+
 /// Returns the note for an agent whose answer is used as a value.
 pub fn schema_note(schema: &str) -> String {
     format!("---\nYour answer is read by a program: give it as JSON alone that {FIT_SCHEMA}{schema}")

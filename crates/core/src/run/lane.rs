@@ -15,7 +15,7 @@ use crate::engine::node::{
     AskState, CheckState, IfState, ListenState, ParallelState, RoundsState, ShellState, SleepState,
     SubRunState,
 };
-use crate::id::{NodeId, Verb};
+use crate::id::{NodeId, SessionId, Verb};
 use crate::tasks::{Attempts, TaskId};
 use crate::time::Moment;
 
@@ -41,6 +41,9 @@ pub struct Lane {
     /// The node in which the sequence ended early, as it was then. A continued run starts from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left: Option<Box<ActiveNode>>,
+    /// The sessions of the nodes that ended, if a conflict of the task may resume them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sessions: BTreeMap<NodeId, SessionId>,
 }
 
 /// The end of a session, for code that looks for a signal or for the status of a task.
@@ -190,6 +193,12 @@ pub struct TaskRounds {
     pub path: Option<String>,
     /// The number of iterations started.
     pub rounds: u32,
+    /// The number of iterations that only resolved a conflict.
+    #[serde(default)]
+    pub conflict_rounds: u32,
+    /// The task whose conflict is being resolved. No other task lands meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resolving: Option<TaskId>,
     /// The number of claims so far.
     pub claims: u32,
     /// A claim is in progress.
@@ -245,6 +254,29 @@ pub struct Round {
     /// The run was interrupted, and nobody works on the task. A continued run goes on from here.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stopped: bool,
+    /// The conflict of the work with its target, if there was one since the attempt started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conflict: Option<Box<TaskConflict>>,
+}
+
+/// A conflict of the work on a task with its target branch.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct TaskConflict {
+    /// The number of conflicts since the attempt started.
+    pub times: u32,
+    pub files: Vec<String>,
+    /// The commit with the agent's version of the files.
+    pub commit: Option<String>,
+    /// The agent was to resolve the conflict and has committed nothing.
+    pub is_unresolved: bool,
+    /// The commit at which the agent starts to resolve the conflict.
+    pub since: Option<String>,
+    /// The description, for people.
+    pub why: String,
+    /// The message for the agent.
+    pub told: String,
+    /// The sessions to resume, by node.
+    pub sessions: BTreeMap<NodeId, SessionId>,
 }
 
 /// The phase of a task's iteration.
@@ -258,8 +290,14 @@ pub enum RoundPhase {
     /// The nodes of the task itself.
     Working,
     Checking,
+    /// The work waits to land until another task has resolved its conflict.
+    Queued,
     /// Windlass lands the commits.
     Landing,
+    /// The work is in conflict with its target and waits to be resolved.
+    Conflicted,
+    /// Windlass brings the worktree up to date with its target.
+    Renewing,
     /// Windlass writes the result into the task file.
     Settling,
 }

@@ -28,8 +28,10 @@ use crate::usage::Usage;
 use crate::words;
 pub use bookkeeping::{Bookkeeping, KeptReply, NodeCause, NodeHistory};
 pub use continuation::{BudgetRaise, Continuation, Raise};
-pub use lane::{ActiveNode, Activity, BranchState, Lane, Round, RoundPhase, SessionSignal, TaskRounds};
-pub use news::News;
+pub use lane::{
+    ActiveNode, Activity, BranchState, Lane, Round, RoundPhase, SessionSignal, TaskConflict, TaskRounds,
+};
+pub use news::{ConflictStep, News};
 pub use session_work::{SessionPhase, SessionWork, Turn};
 pub use task_position::TaskPosition;
 

@@ -12,6 +12,16 @@ fn unnamed() -> NodeId {
     NodeId::new("")
 }
 
+/// The next step after the work on a task conflicted with its target branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConflictStep {
+    /// The agent of the task resolves it, for the how-many-th time of how many.
+    Agent { time: u32, of: u32 },
+    /// The task is done again while no other task lands.
+    Alone,
+}
+
 /// A piece of news about a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "type")]
@@ -106,6 +116,15 @@ pub enum News {
         status: crate::tasks::TaskStatus,
         /// The problem, or the place of the work.
         why: Option<String>,
+    },
+    /// The work on a task conflicts with its target branch.
+    Conflict {
+        node: NodeId,
+        task: String,
+        /// The target branch, if known.
+        target: Option<String>,
+        files: Vec<String>,
+        next: ConflictStep,
     },
     /// A turn, a node or an answer that does not fit its schema is tried again.
     Retrying {

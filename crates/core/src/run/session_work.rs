@@ -134,6 +134,9 @@ pub struct SessionWork {
     /// turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unblocked: Option<String>,
+    /// The prompt of the first turn, if that turn resumes the session of earlier work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resumes: Option<String>,
 }
 
 impl SessionWork {

@@ -240,8 +240,8 @@ fn lines() -> BTreeMap<String, Line> {
         // The first task: its checks fail, then its agent says no, then it is done.
         ("one@1.1.1.checks", Line::bad()),
         ("do@2", Line::says("<status>failing</status>")),
-        // One landing has a conflict, and its task is done again.
-        ("two@1.1.1.land", Line::bad()),
+        // One landing has a conflict, which its agent resolves. The other task has begun by then.
+        ("two@1.1.1.land", Line { pace: Pace::Slow, ..Line::bad() }),
         ("tries", Line::bad()),
         ("first", Line::paced(Pace::Slow)),
         ("loses", Line::bad()),

@@ -243,10 +243,13 @@ impl RunContext {
             Effect::MakeWorktree { task, attempt, target } => {
                 self.attempt(id.clone(), move |context| worktree::make(context, id, &task, attempt, target));
             }
-            Effect::Land { workspace, branch, target, path, task, said } => {
+            Effect::RenewWorktree { task, workspace: _, branch, target } => {
+                self.attempt(id.clone(), move |context| worktree::renew(context, id, &task, &branch, target));
+            }
+            Effect::Land { workspace, branch, target, path, task, said, conflict } => {
                 let file = tasks::StatusClaim::in_round(&context.dir, &id.node);
                 let end = tasks::TaskEnd { path, task, ok: true, said, why: None, file };
-                let home = worktree::WorktreeHome { workspace, branch, target };
+                let home = worktree::WorktreeHome { workspace, branch, target, conflict };
                 drop(self.spawn(id.clone(), async move { worktree::land(context, id, home, end).await }));
             }
             Effect::WaitUntil { until: moment } => drop(self.spawn(id.clone(), async move {

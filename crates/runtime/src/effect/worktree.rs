@@ -14,18 +14,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::sync::watch;
+use windlass_core::effect::OpenConflict;
 use windlass_core::event::{Event, WorktreeEnd};
 use windlass_core::id::{EffectId, RunId};
 use windlass_core::looping::verdict::red;
 use windlass_core::tasks::TaskId;
 use windlass_peers::files::{self, FileMode};
-use windlass_peers::git::{self, GitError};
+use windlass_peers::git::{self, GitError, Renewal};
 
 use super::{Fact, RunContext, checks, tasks};
 use crate::error::{RunError, chain, passing};
 use crate::supervise::blocking;
 use crate::tasks::TaskFilePath;
-use landing::{LandingJob, LandingResult, LandingStop, bring_back, keep_out};
+use landing::{LandingJob, LandingResult, LandingStop, bring_back, cut_off, keep_out, listed, unresolved};
 
 /// The advice for users where worktrees are impossible.
 const WITHOUT: &str = "`--jobs 1` needs no worktree";
@@ -63,6 +64,57 @@ pub(super) fn make(
         }
         Err(WorktreeFailure::ForNow(error)) => Err(error),
     }
+}
+
+/// Brings a worktree up to date with its target after a conflict. Every failure leaves it as it is.
+pub(super) fn renew(
+    context: &RunContext,
+    effect: EffectId,
+    task: &TaskId,
+    branch: &str,
+    target: Option<String>,
+) -> Fact {
+    let workspace = Path::new(&context.spec.workspace);
+    let end = match renew_at(workspace, &context.dir, &effect, branch, target) {
+        Ok(end) => end,
+        Err(WorktreeFailure::Why(why)) => {
+            WorktreeEnd::Failed { why: format!("task `{task}`: its worktree cannot be renewed: {why}") }
+        }
+        Err(WorktreeFailure::ForNow(error)) => return Err(error),
+    };
+    Ok(Event::WorktreeMade { effect, end })
+}
+
+fn renew_at(
+    workspace: &Path,
+    dir: &Path,
+    effect: &EffectId,
+    branch: &str,
+    target: Option<String>,
+) -> Result<WorktreeEnd, WorktreeFailure> {
+    let of = |error: &(dyn std::error::Error + 'static)| {
+        passing(error, dir).map_or_else(|| WorktreeFailure::Why(chain(error)), WorktreeFailure::ForNow)
+    };
+    let target = target.map_or_else(|| on_a_branch(workspace), Ok).map_err(WorktreeFailure::Why)?;
+    let worktrees = git::list(workspace).map_err(|error| of(&error))?;
+    let Some(worktree) = worktrees.into_iter().find(|worktree| worktree.branch == branch) else {
+        return Err(WorktreeFailure::Why(format!("branch `{branch}` has no worktree any more")));
+    };
+    if let Some(why) = cut_off(&worktree) {
+        return Err(WorktreeFailure::Why(why));
+    }
+    match git::renew(&worktree, &target, &effect.to_string()).map_err(|error| of(&error))? {
+        Renewal::Renewed { commit, files } => Ok(WorktreeEnd::Renewed { commit, files }),
+        Renewal::InTheWay { files } => {
+            let at = worktree.path.display();
+            Err(WorktreeFailure::Why(format!("{at} has files that are not committed: {}", listed(&files))))
+        }
+    }
+}
+
+/// Decides whether the agent has committed nothing since it was to resolve a conflict.
+fn is_unresolved(workspace: &str, conflict: &OpenConflict) -> bool {
+    git::head(Path::new(workspace)).is_ok_and(|head| head.as_deref() == Some(conflict.since.as_str()))
 }
 
 /// The reason why there is no worktree.
@@ -199,6 +251,8 @@ pub(super) struct WorktreeHome {
     pub(super) branch: String,
     /// The branch it lands on. Without one, the branch of the workspace.
     pub(super) target: Option<String>,
+    /// The conflict that the agent was to resolve.
+    pub(super) conflict: Option<OpenConflict>,
 }
 
 /// Lands the commits of a worktree on their target, runs the checks on exactly those commits, and reports the
@@ -215,7 +269,7 @@ pub(super) async fn land(
         let (context, effect) = (Arc::clone(&context), effect.clone());
         let handle = tokio::runtime::Handle::current();
         blocking(move || {
-            let WorktreeHome { workspace, branch, target } = home;
+            let WorktreeHome { workspace, branch, target, conflict } = home;
             let repo = Path::new(&context.spec.workspace);
             let tasks = tasks::place(repo, end.path.as_deref()).ok();
             let course = LandingJob {
@@ -233,6 +287,11 @@ pub(super) async fn land(
                 && let Some(why) = tasks::withheld(context.vouched_tasks(), course.repo, &end)
             {
                 return Ok((LandingResult::Refused(keep_out(&course, why)), BTreeMap::new()));
+            }
+            if !course.is_begun()
+                && let Some(conflict) = conflict.filter(|conflict| is_unresolved(&workspace, conflict))
+            {
+                return Ok(unresolved(&course, conflict.files));
             }
             let is_given_up = || given_up.has_changed().is_err();
             let mut started = BTreeMap::new();

@@ -312,6 +312,11 @@ impl Session {
         work.checked = !cx.spec.checks.is_empty()
             && (session_settings.rules.is_some() || cx.spec.only_session().is_some());
         work.deadline = site.deadline;
+        let resumed = frame.resumed.filter(|_| site.tries == 1).and_then(|sessions| sessions.get(id));
+        if let Some(session) = resumed {
+            work.session = Some(session.clone());
+            work.resumes = Some(self.with_notes(site, frame.feedback.clone()));
+        }
         work::begin(cx, &mut work, args);
         Ok(work)
     }

@@ -5,6 +5,7 @@
 //! With more than one job, each iteration has its own worktree, and its commits land before the
 //! task counts as passing. [`round`] handles one iteration.
 
+mod conflict;
 mod round;
 
 use serde::{Deserialize, Serialize};
@@ -101,6 +102,8 @@ impl ActiveState for TaskRounds {
         for round in &self.open {
             is_busy |= match round.phase {
                 RoundPhase::Before | RoundPhase::Working => round.lane.waits(site.bookkeeping, into),
+                // They wait for another round.
+                RoundPhase::Queued | RoundPhase::Conflicted => false,
                 _ => true,
             };
         }
@@ -270,12 +273,12 @@ impl NodeRun for TaskLoopNode {
         let Some(tasks) = tasks else { return Default::default() };
         let reason = tasks.over.as_ref().map(|outcome| outcome.reason);
         let value = json!({
-            "iteration": tasks.rounds,
+            "iteration": tasks.iterations(),
             "passed": tasks.passed,
             "all_tasks_complete": matches!(reason, Some(EndReason::AllDone)),
             "max_iterations_reached": matches!(reason, Some(EndReason::MaxIterations)),
         });
-        (format!("{} of {} iterations passed", tasks.passed, tasks.rounds), Some(value))
+        (format!("{} of {} iterations passed", tasks.passed, tasks.iterations()), Some(value))
     }
 
     fn fixed(&self, tasks: &mut TaskRounds) -> Option<Outcome> {
@@ -291,11 +294,12 @@ impl TaskLoopNode {
     /// Decides whether the loop has started its last iteration.
     fn is_last(&self, tasks: &TaskRounds) -> bool {
         let max = tasks.max.unwrap_or(self.max);
-        max > 0 && tasks.rounds >= max
+        max > 0 && tasks.iterations() >= max
     }
 
     /// Claims a task if there is room for one. Returns the outcome if nothing is left to do.
     fn go_on(&self, cx: &mut DecisionCx<'_>, site: &NodeSite<'_>, tasks: &mut TaskRounds) -> Option<Outcome> {
+        self.wake(cx, site, tasks);
         if tasks.over.is_some() {
             return tasks.over.clone().filter(|_| tasks.are_still());
         }
@@ -409,6 +413,7 @@ impl TaskLoopNode {
         if round.lane.word.is_some() {
             site.word.clone_from(&round.lane.word);
         }
+        tasks.resolving.take_if(|task| *task == round.id);
         tasks.idle = false;
         tasks.stale = tasks.asking;
         let why = why.map(str::to_owned).or(round.wrong.clone());

@@ -22,7 +22,7 @@ fn more(iterations: u32) -> Continuation {
 }
 
 impl Story {
-    fn interrupt(&mut self) -> &mut Story {
+    pub(super) fn interrupt(&mut self) -> &mut Story {
         self.tell(Event::InterruptAsked { inbox: None })
     }
 
@@ -31,7 +31,7 @@ impl Story {
         self.tell(Event::Continued { inbox, by: "ada".into(), more: Box::new(more) })
     }
 
-    fn goes_on_after_end(&mut self) -> &mut Story {
+    pub(super) fn goes_on_after_end(&mut self) -> &mut Story {
         self.goes_on_with(Continuation::default())
     }
 

@@ -1,5 +1,7 @@
 //! Task loops: claims, tries, what is told to the next, several at once in worktrees.
 
+mod conflicts;
+
 use std::time::Duration;
 
 use serde_json::json;
@@ -432,6 +434,7 @@ fn several_tasks_run_at_once_each_in_a_worktree_and_are_landed() {
         path: None,
         task: task("b"),
         said: None,
+        conflict: None,
     };
     assert_eq!(story.effect_of("t@2", Verb::Land), land);
     story.landed("t@2", true).settled("t@2", TaskStatus::Passing).claimed(Claim::Working);

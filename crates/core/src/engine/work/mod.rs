@@ -53,6 +53,7 @@ pub(super) fn new(node: SessionPrompt, step: &crate::id::NodeId, workspace: &str
         message: None,
         unblocked: None,
         streaks: Default::default(),
+        resumes: None,
     }
 }
 

@@ -10,7 +10,7 @@ use crate::id::{HookId, SessionId, Verb, derive_session};
 use crate::looping::verdict::{
     CheckResult, Inspection, Verdict, claim, ends_before_checks, feedback as checks_feedback, judge,
 };
-use crate::looping::{LoopMode, prompt};
+use crate::looping::{LoopMode, LoopRules, prompt};
 use crate::run::{EndReason, FinalStatus, News, Outcome, SessionPhase, SessionWork, Turn};
 
 /// The time in which an agent that may stop must do so by itself, in milliseconds.
@@ -39,6 +39,9 @@ pub(super) fn prepared(work: &mut SessionWork, cx: &mut DecisionCx<'_>, end: &Pr
 
 /// Starts the next turn, in a new session or, if the mode requires it, in the current one.
 pub(super) fn begin(work: &mut SessionWork, cx: &mut DecisionCx<'_>) {
+    if let (Some(text), Some(session)) = (resumed(work), work.session.clone()) {
+        return start_session(work, cx, session, true, text);
+    }
     // Kept until the turn ends, because a repeated turn gets the same feedback.
     let feedback = work.feedback.clone();
     // The session that gave an answer that does not fit is asked to correct it.
@@ -62,10 +65,21 @@ pub(super) fn begin_again(work: &mut SessionWork, cx: &mut DecisionCx<'_>, resum
     match work.session.clone().filter(|_| resume) {
         Some(session) => {
             let text = prompt::after_interruption(work.node.rules());
+            // The agent may not have seen it before the interruption.
+            let text = resumed(work).map_or(text.clone(), |told| format!("{text}\n\n{told}"));
             start_session(work, cx, session, true, text);
         }
         None => begin(work, cx),
     }
+}
+
+/// Returns the prompt of a first turn that resumes the session of earlier work.
+fn resumed(work: &SessionWork) -> Option<String> {
+    let told = work.resumes.clone().filter(|_| work.turns == 0)?;
+    Some(match work.node.rules() {
+        Some(rules) => prompt::opening(&LoopRules { prompt: told, ..rules.clone() }, 1, None),
+        None => told,
+    })
 }
 
 fn new_session(work: &SessionWork, cx: &DecisionCx<'_>) -> SessionId {

@@ -105,13 +105,25 @@ impl Executor<'_> {
                 let end = WorktreeEnd::Made { workspace, branch, target: Some("main".into()) };
                 one(Event::WorktreeMade { effect: effect_id, end })
             }
+            Effect::RenewWorktree { branch, .. } => {
+                self.world.begin(effect_name, &branch);
+                let end = match line.ok {
+                    true => WorktreeEnd::Renewed { commit: "merged".into(), files: vec!["a".into()] },
+                    false => WorktreeEnd::Failed { why: "it cannot be renewed".into() },
+                };
+                one(Event::WorktreeMade { effect: effect_id, end })
+            }
             Effect::Land { workspace, branch, .. } => {
                 self.world.begin(effect_name, format!("{branch} of {workspace}"));
                 let end = match line.ok {
                     true => LandingEnd::Landed { what: "landed".into() },
-                    false => LandingEnd::Refused {
+                    false if line.says.is_some() => {
+                        LandingEnd::Refused { why: "its checks are red".into(), checks: Default::default() }
+                    }
+                    false => LandingEnd::Conflict {
+                        files: vec!["a".into()],
+                        commit: Some("own".into()),
                         why: "it conflicts with what others did".into(),
-                        checks: Default::default(),
                     },
                 };
                 one(Event::Landed { effect: effect_id, end })

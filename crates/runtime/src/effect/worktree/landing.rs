@@ -64,6 +64,13 @@ pub(super) enum LandingResult {
     Landed(String),
     /// The commits did not land, and another attempt may fix the cause.
     Refused(String),
+    /// The target has other changes in the same files.
+    Conflict {
+        files: Vec<String>,
+        /// The commit of the branch. `None` if the agent has committed nothing to resolve an earlier conflict.
+        commit: Option<String>,
+        why: String,
+    },
     /// The commits did not land, and only a person can fix the cause.
     Hindered(String),
 }
@@ -74,6 +81,9 @@ impl LandingResult {
         match self {
             LandingResult::Landed(what) => LandingResult::Landed(what),
             LandingResult::Refused(what) => LandingResult::Refused(joined(&what, more)),
+            LandingResult::Conflict { files, commit, why } => {
+                LandingResult::Conflict { files, commit, why: joined(&why, more) }
+            }
             LandingResult::Hindered(what) => LandingResult::Hindered(joined(&what, more)),
         }
     }
@@ -93,6 +103,7 @@ impl LandingResult {
         let end = match self {
             LandingResult::Landed(what) => LandingEnd::Landed { what },
             LandingResult::Refused(why) => LandingEnd::Refused { why, checks },
+            LandingResult::Conflict { files, commit, why } => LandingEnd::Conflict { files, commit, why },
             LandingResult::Hindered(why) => LandingEnd::Hindered { why },
         };
         Event::Landed { effect, end }
@@ -169,6 +180,15 @@ pub(super) fn bring_back(
     Ok(LandingResult::Landed(what))
 }
 
+/// Describes a conflict that the agent was to resolve, and did not.
+pub(super) fn unresolved(course: &LandingJob<'_>, files: Vec<String>) -> LandingResult {
+    let (branch, files_listed) = (course.branch, listed(&files));
+    let why = format!(
+        "the conflict of branch `{branch}` in {files_listed} is not resolved: the agent committed nothing"
+    );
+    LandingResult::Conflict { files, commit: None, why: joined(&why, &kept(course)) }
+}
+
 /// Keeps a branch and adds to the reason where it is. Removes a branch without any work.
 pub(super) fn keep_out(course: &LandingJob<'_>, why: String) -> String {
     let Ok(Some(worktree)) = find(course) else { return why };
@@ -188,7 +208,7 @@ pub(super) fn keep_out(course: &LandingJob<'_>, why: String) -> String {
 
 /// Returns an error if an agent removed the `.git` file of its worktree: git would search the folders above
 /// it for a repository.
-fn cut_off(worktree: &Worktree) -> Option<String> {
+pub(super) fn cut_off(worktree: &Worktree) -> Option<String> {
     let link = worktree.path.join(".git");
     link.symlink_metadata().is_err().then(|| {
         format!("{} was removed, so git no longer knows that folder; do not remove this file", link.display())
@@ -320,11 +340,15 @@ fn outcome(
         Landing::Landed { commit } => LandingResult::Landed(on_target(branch, target, &commit)),
         Landing::NothingToLand => nothing(worktree, record),
         Landing::Uncommitted { files } => LandingResult::Refused(uncommitted(worktree, &files)),
-        Landing::Conflict { files } => LandingResult::Refused(format!(
-            "branch `{branch}` is in conflict with `{target}` in {}: both changed the same lines; the branch \
-             is unchanged, in {at}",
-            listed(&files)
-        )),
+        Landing::Conflict { files } => LandingResult::Conflict {
+            why: format!(
+                "branch `{branch}` is in conflict with `{target}` in {}: both changed the same lines; the \
+                 branch is unchanged, in {at}",
+                listed(&files)
+            ),
+            commit: git::head(&worktree.path).ok().flatten(),
+            files,
+        },
         Landing::ChecksFailed { commit } => LandingResult::Refused(format!(
             "the checks are red for branch `{branch}` on top of `{target}` ({}), in {at}:\n{}\n",
             short(&commit),
@@ -416,7 +440,7 @@ fn short(commit: &str) -> &str {
 
 /// Lists file names on one line, at most [`LISTED`]. Agents choose these names, so control characters are
 /// replaced.
-fn listed(files: &[String]) -> String {
+pub(super) fn listed(files: &[String]) -> String {
     let plain = |name: &String| -> String {
         name.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
     };

@@ -307,7 +307,10 @@ fn what_stands_in_the_way_is_named_and_nothing_is_lost() {
     let why = hindrance(stage.land("t@1", &branch));
     assert!(why.contains("has changes of its own") && why.contains(": a; "), "{why}");
     commit(&stage.repo, "a", "theirs\n");
-    refused("is in conflict with `main` in a");
+    let told = stage.land_with("t@1", &branch, |_| panic!("nothing to check")).unwrap();
+    let LandingResult::Conflict { files, commit, why } = told else { panic!("{told:?}") };
+    assert_eq!((files, commit), (vec!["a".to_owned()], Some(work.clone())));
+    assert!(why.contains("is in conflict with `main` in a") && why.ends_with(KEPT), "{why}");
     run(Path::new(&workspace), &["checkout", "--quiet", "--detach"]);
     refused("is no longer on branch");
     run(Path::new(&workspace), &["switch", "--quiet", &branch]);
@@ -421,4 +424,29 @@ fn several_land_one_at_a_time_and_one_that_nobody_wants_any_more_stops_waiting()
     });
     assert!(matches!(stage.land("t@3", third), LandingResult::Landed(_)));
     assert_eq!(run(&stage.repo, &["ls-files"]), "a\nby-1\nby-2\nby-3");
+}
+
+#[test]
+fn a_worktree_in_conflict_is_renewed_and_lands_once_its_agent_has_committed() {
+    let stage = Stage::new();
+    let (workspace, branch) = stage.make("t@1", "1", 1).unwrap();
+    commit(&workspace, "a", "ours\n");
+    commit(&stage.repo, "a", "theirs\n");
+    assert!(matches!(stage.land("t@1", &branch), LandingResult::Conflict { .. }));
+    let renew = |node: &str, branch: &str| {
+        renew_at(&stage.repo, &stage.dir, &effect(node, Verb::Worktree), branch, Some("main".to_owned()))
+    };
+    let Ok(WorktreeEnd::Renewed { commit: since, files }) = renew("t@2", &branch) else {
+        panic!("it is renewed")
+    };
+    assert_eq!(files, ["a"]);
+    let open = OpenConflict { files, since };
+    assert!(is_unresolved(&workspace, &open), "nothing is committed yet");
+    assert!(matches!(renew("t@2", &branch), Ok(WorktreeEnd::Renewed { commit, .. }) if commit == open.since));
+    commit(&workspace, "a", "theirs\nours\n");
+    assert!(!is_unresolved(&workspace, &open));
+    assert!(matches!(stage.land("t@2", &branch), LandingResult::Landed(_)));
+    assert_eq!(fs::read_to_string(stage.repo.join("a")).unwrap(), "theirs\nours\n");
+    let Err(WorktreeFailure::Why(why)) = renew("t@3", &branch) else { panic!("it is gone") };
+    assert!(why.ends_with("has no worktree any more"), "{why}");
 }

@@ -182,7 +182,10 @@ impl Human {
                 margin.put(steps::shell(self.within(&margin), end, most))
             }
             // The line about the task says why.
-            Event::Landed { end: LandingEnd::Refused { .. } | LandingEnd::Hindered { .. }, .. } => Vec::new(),
+            Event::Landed {
+                end: LandingEnd::Refused { .. } | LandingEnd::Conflict { .. } | LandingEnd::Hindered { .. },
+                ..
+            } => Vec::new(),
             Event::Landed { effect, end: LandingEnd::Landed { what } } => {
                 let line = format!("{} {}", self.screen.check(true), plain_short(what, 200));
                 match self.nodes.tasks.label_of_round(&effect.node) {
@@ -293,6 +296,7 @@ impl Human {
             | News::NodeHeld { .. }
             | News::NodeSkipped { .. }
             | News::Round { .. }
+            | News::Conflict { .. }
             | News::Task { .. } => self.step(news, &record.event),
             // `watch.rs` prints the summary, because it knows the changed files.
             News::Finished { .. } => Vec::new(),
@@ -340,6 +344,10 @@ impl Human {
             }
             News::Round { node, round, task } => {
                 let line = steps::round(screen, *round, task.as_deref(), event);
+                self.at_depth(node, 1, vec![line])
+            }
+            News::Conflict { node, task, target, files, next } => {
+                let line = steps::conflict(screen, task, target.as_deref(), files, *next);
                 self.at_depth(node, 1, vec![line])
             }
             News::Task { node, task, status, why } => {

@@ -13,7 +13,7 @@ use windlass_core::effect::{Effect, Planned};
 use windlass_core::event::{Event, Record};
 use windlass_core::hook::HookAnswer;
 use windlass_core::id::{EffectId, RunId};
-use windlass_core::run::{News, RunState, Waiting};
+use windlass_core::run::{ConflictStep, News, RunState, Waiting};
 use windlass_core::spec::Spec;
 use windlass_core::time::Moment;
 
@@ -233,6 +233,14 @@ fn news_line(news: &News) -> (&'static str, Value) {
         News::NodeSkipped { node, why } => ("node.skipped", json!({"node": node, "why": why})),
         News::Round { node, round, task } => {
             ("round.started", json!({"node": node, "round": round, "task": task}))
+        }
+        News::Conflict { node, task, target, files, next } => {
+            let (next, time) = match next {
+                ConflictStep::Agent { time, .. } => ("agent", Some(time)),
+                ConflictStep::Alone => ("alone", None),
+            };
+            let about = json!({"node": node, "task": task, "target": target, "files": files, "next": next, "time": time});
+            ("task.conflict", about)
         }
         News::Task { node, task, status, why } => {
             ("task.settled", json!({"node": node, "task": task, "status": status.word(), "why": why}))

@@ -1,7 +1,7 @@
 //! Lines about the nodes of a workflow.
 
 use windlass_core::event::{Event, ShellEnd};
-use windlass_core::run::{EndReason, FinalStatus, Outcome, Spent};
+use windlass_core::run::{ConflictStep, EndReason, FinalStatus, Outcome, Spent};
 use windlass_core::tasks::TaskStatus;
 
 use super::tasks::task_name;
@@ -12,6 +12,8 @@ use crate::cli::terminal::{Terminal, TextTone};
 
 /// The longest reason that is shown.
 const WHY: usize = 300;
+/// The maximum number of files that a line lists.
+const FILES: usize = 3;
 
 /// Returns the line for a node that starts.
 pub(super) fn started(screen: Terminal, name: &str, kind: &str, about: Option<&str>) -> String {
@@ -82,6 +84,27 @@ pub(super) fn task(screen: Terminal, task: &str, status: TaskStatus, why: Option
         TaskStatus::Pending | TaskStatus::InProgress | TaskStatus::Skipped => TextTone::Careful,
     };
     screen.paint(tone, &text)
+}
+
+/// Returns the line for a task whose work conflicts with its target branch.
+pub(super) fn conflict(
+    screen: Terminal,
+    task: &str,
+    target: Option<&str>,
+    files: &[String],
+    next: ConflictStep,
+) -> String {
+    let target = target.map_or_else(|| "its branch".to_owned(), |target| plain_short(target, 80));
+    let more = files.len().saturating_sub(FILES);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let names: Vec<String> = files.iter().take(FILES).map(|name| plain_short(name, 80)).collect();
+    let next = match next {
+        ConflictStep::Agent { time, of } => format!("its agent resolves it ({time} of {of})"),
+        ConflictStep::Alone => "it is done again while no other task lands".to_owned(),
+    };
+    let text =
+        format!("task {} conflicts with {target} in {}{more}: {next}", plain_line(task), names.join(", "));
+    screen.paint(TextTone::Careful, &text)
 }
 
 /// Returns the end of a command's output.

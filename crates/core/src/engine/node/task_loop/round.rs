@@ -14,19 +14,23 @@ use crate::event::{Event, LandingEnd, WorktreeEnd};
 use crate::graph::workflow::{CheckNode, Node, NodeKind};
 use crate::id::{NodeId, Verb};
 use crate::looping::verdict::red;
-use crate::run::{EndReason, FinalStatus, Lane, Outcome, Round, RoundPhase, SessionSignal, TaskRounds};
+use crate::run::{
+    EndReason, FinalStatus, Lane, Outcome, Round, RoundPhase, SessionSignal, TaskConflict, TaskRounds,
+};
 use crate::tasks::{Attempts, TaskId};
 
 /// The part of the loop's state that its iterations share.
 pub(super) struct RoundsShared<'t> {
     path: &'t Option<String>,
-    attempts: &'t mut Attempts,
+    /// The task whose conflict is being resolved.
+    pub(super) resolving: &'t mut Option<TaskId>,
+    pub(super) attempts: &'t mut Attempts,
     /// The problem with each task at its last attempt.
     wrong: &'t BTreeMap<TaskId, String>,
-    target: &'t mut Option<String>,
+    pub(super) target: &'t mut Option<String>,
     fixed: &'t mut BTreeMap<TaskId, Outcome>,
-    blocked: &'t mut Option<Outcome>,
-    over: &'t mut Option<Outcome>,
+    pub(super) blocked: &'t mut Option<Outcome>,
+    pub(super) over: &'t mut Option<Outcome>,
 }
 
 impl TaskRounds {
@@ -35,6 +39,8 @@ impl TaskRounds {
         TaskRounds {
             path,
             rounds: 0,
+            conflict_rounds: 0,
+            resolving: None,
             claims: 0,
             asking: false,
             idle: false,
@@ -54,8 +60,8 @@ impl TaskRounds {
 
     /// Splits the state into the shared part and the iterations in progress.
     pub(super) fn split(&mut self) -> (RoundsShared<'_>, &mut Vec<Round>) {
-        let TaskRounds { path, attempts, wrong, target, fixed, blocked, over, open, .. } = self;
-        (RoundsShared { path, attempts, wrong, target, fixed, blocked, over }, open)
+        let TaskRounds { path, resolving, attempts, wrong, target, fixed, blocked, over, open, .. } = self;
+        (RoundsShared { path, resolving, attempts, wrong, target, fixed, blocked, over }, open)
     }
 
     /// Counts a new iteration for a task.
@@ -71,7 +77,13 @@ impl TaskRounds {
             lane: Lane::default(),
             wrong: None,
             stopped: false,
+            conflict: None,
         }
+    }
+
+    /// Returns the number of iterations started, without those that only resolved a conflict.
+    pub(super) fn iterations(&self) -> u32 {
+        self.rounds.saturating_sub(self.conflict_rounds)
     }
 
     /// Decides whether no one works on a task or claims one.
@@ -89,10 +101,10 @@ impl Round {
 
 /// The context of a loop's iterations.
 pub(super) struct RoundContext<'a> {
-    node: &'a TaskLoopNode,
-    instance: &'a NodeId,
+    pub(super) node: &'a TaskLoopNode,
+    pub(super) instance: &'a NodeId,
     inside: &'a Frame<'a>,
-    is_cut: bool,
+    pub(super) is_cut: bool,
 }
 
 impl<'a> RoundContext<'a> {
@@ -112,27 +124,29 @@ impl<'a> RoundContext<'a> {
     }
 
     /// Starts the nodes of an iteration, those before the task first.
-    fn start(&self, cx: &mut DecisionCx<'_>, all: &mut RoundsShared<'_>, round: &mut Round) {
+    pub(super) fn start(&self, cx: &mut DecisionCx<'_>, all: &mut RoundsShared<'_>, round: &mut Round) {
         round.phase = RoundPhase::Before;
         if let Some(outcome) = self.proceed(cx, all, round, &self.node.before_each) {
             self.nodes_over(cx, all, round, outcome);
         }
     }
 
-    fn proceed(
+    pub(super) fn proceed(
         &self,
         cx: &mut DecisionCx<'_>,
         all: &RoundsShared<'_>,
         round: &mut Round,
         body: &[Node],
     ) -> Option<Outcome> {
-        let frame = Frame { task: Some(&round.task), ..self.frame(all, round) };
+        let frame = around(self.frame(all, round), &round.task, round.conflict.as_deref());
         lane::proceed(cx, body, &mut round.lane, &frame)
     }
 
     /// Returns the surroundings of the nodes in an iteration, without the task.
     fn frame(&self, all: &RoundsShared<'_>, round: &Round) -> Frame<'a> {
-        let feedback = all.wrong.get(&round.id).map_or("", String::as_str);
+        let told =
+            round.conflict.as_ref().map(|conflict| conflict.told.as_str()).filter(|told| !told.is_empty());
+        let feedback = told.or_else(|| all.wrong.get(&round.id).map(String::as_str)).unwrap_or_default();
         round_frame(self.inside, round.round, feedback, round.workspace.as_deref())
     }
 
@@ -148,11 +162,15 @@ impl<'a> RoundContext<'a> {
         let body = match round.phase {
             RoundPhase::Before => &self.node.before_each,
             RoundPhase::Working => &self.node.body,
-            RoundPhase::Leasing | RoundPhase::Checking | RoundPhase::Landing | RoundPhase::Settling => {
-                return Delivered::NotMine;
-            }
+            RoundPhase::Leasing
+            | RoundPhase::Checking
+            | RoundPhase::Queued
+            | RoundPhase::Landing
+            | RoundPhase::Conflicted
+            | RoundPhase::Renewing
+            | RoundPhase::Settling => return Delivered::NotMine,
         };
-        let frame = Frame { task: Some(&round.task), ..self.frame(all, round) };
+        let frame = around(self.frame(all, round), &round.task, round.conflict.as_deref());
         lane::deliver(cx, body, &mut round.lane, &frame, to, event)
     }
 
@@ -216,9 +234,13 @@ impl<'a> RoundContext<'a> {
 
     /// Runs the checks in the workspace, or lands the work of a worktree, which includes the
     /// checks.
-    fn gate(&self, cx: &mut DecisionCx<'_>, all: &RoundsShared<'_>, round: &mut Round) {
+    pub(super) fn gate(&self, cx: &mut DecisionCx<'_>, all: &RoundsShared<'_>, round: &mut Round) {
         let name = round.name(self.instance);
         if let (Some(workspace), Some(branch)) = (&round.workspace, &round.branch) {
+            if all.resolving.as_ref().is_some_and(|task| *task != round.id) {
+                round.phase = RoundPhase::Queued;
+                return;
+            }
             round.phase = RoundPhase::Landing;
             let effect = Effect::Land {
                 workspace: workspace.clone(),
@@ -227,6 +249,7 @@ impl<'a> RoundContext<'a> {
                 path: all.path.clone(),
                 task: round.id.clone(),
                 said: round.lane.word.as_ref().map(|word| word.text().to_owned()),
+                conflict: round.conflict.as_ref().and_then(|conflict| conflict.to_resolve()),
             };
             cx.plan_once(&name, Verb::Land, effect);
             return;
@@ -246,7 +269,7 @@ impl<'a> RoundContext<'a> {
     }
 
     /// Plans to write the result of the task into its file.
-    fn settle(&self, cx: &mut DecisionCx<'_>, all: &RoundsShared<'_>, round: &mut Round) {
+    pub(super) fn settle(&self, cx: &mut DecisionCx<'_>, all: &RoundsShared<'_>, round: &mut Round) {
         // The next attempt gets a new worktree. A landing handles the worktree itself.
         let branch = round.branch.clone().filter(|_| round.phase != RoundPhase::Landing);
         round.phase = RoundPhase::Settling;
@@ -284,11 +307,14 @@ impl<'a> RoundContext<'a> {
             RoundPhase::Working => &self.node.body,
             RoundPhase::Leasing if round.workspace.is_some() => return self.start(cx, all, round),
             RoundPhase::Leasing => return self.begin(cx, all, round),
+            RoundPhase::Renewing => return self.renew(cx, all, round),
+            // They go on when it is their turn.
+            RoundPhase::Queued | RoundPhase::Conflicted => return,
             RoundPhase::Checking | RoundPhase::Landing | RoundPhase::Settling => {
                 return self.gate(cx, all, round);
             }
         };
-        let frame = Frame { task: Some(&round.task), ..self.frame(all, round) };
+        let frame = around(self.frame(all, round), &round.task, round.conflict.as_deref());
         if let Some(outcome) = lane::reopen(cx, body, &mut round.lane, &frame) {
             self.nodes_over(cx, all, round, outcome);
         }
@@ -317,6 +343,10 @@ impl<'a> RoundContext<'a> {
         event: &Event,
     ) -> bool {
         match event {
+            Event::WorktreeMade { end, .. } if round.phase == RoundPhase::Renewing => {
+                return self.renewed(cx, all, round, end);
+            }
+            Event::WorktreeMade { end: WorktreeEnd::Renewed { .. }, .. } => return false,
             Event::WorktreeMade { end, .. } => self.worktree(cx, all, round, end),
             Event::ChecksFinished { results, .. } => {
                 round.wrong = red(results).map(|told| format!("checks are red:\n{told}"));
@@ -359,6 +389,7 @@ impl<'a> RoundContext<'a> {
                 round.branch = Some(branch.clone());
                 self.start(cx, all, round);
             }
+            WorktreeEnd::Renewed { .. } => {}
             // The next task and the next attempt would fail in the same way.
             WorktreeEnd::Failed { why } => self.stopped_by_git(cx, all, round, why),
         }
@@ -379,6 +410,9 @@ impl<'a> RoundContext<'a> {
                     && all.over.as_ref().is_some_and(|over| over.reason == EndReason::CheckCannotStart);
                 // A check that cannot start costs the task no attempt.
                 if is_unchecked { self.release(cx, all, round) } else { self.settle(cx, all, round) }
+            }
+            LandingEnd::Conflict { files, commit, why } => {
+                self.conflicted(cx, all, round, files, commit.as_deref(), why);
             }
             // The next task would cost as much and fail in the same way.
             LandingEnd::Hindered { why } => self.stopped_by_git(cx, all, round, why),
@@ -406,7 +440,7 @@ impl<'a> RoundContext<'a> {
         outcome: &Outcome,
     ) -> bool {
         let name = round.name(self.instance);
-        let frame = Frame { task: Some(&round.task), ..self.frame(all, round) };
+        let frame = around(self.frame(all, round), &round.task, round.conflict.as_deref());
         match round.phase {
             RoundPhase::Before => {
                 cancel::lane(cx, &self.node.before_each, &mut round.lane, &frame, outcome).is_some()
@@ -419,7 +453,8 @@ impl<'a> RoundContext<'a> {
                 cx.plan_once(&name, Verb::CleanUp, Effect::CleanUp { iteration: 0 });
                 false
             }
-            RoundPhase::Leasing | RoundPhase::Landing => {
+            RoundPhase::Queued | RoundPhase::Conflicted => true,
+            RoundPhase::Leasing | RoundPhase::Landing | RoundPhase::Renewing => {
                 let is_held = cx.is_deferred(&name);
                 if is_held {
                     cx.forget(&name);
@@ -429,6 +464,12 @@ impl<'a> RoundContext<'a> {
             RoundPhase::Settling => false,
         }
     }
+}
+
+/// Adds the task to the surroundings of the nodes in an iteration, and the sessions that resolve its
+/// conflict.
+fn around<'f>(frame: Frame<'f>, task: &'f Value, conflict: Option<&'f TaskConflict>) -> Frame<'f> {
+    Frame { task: Some(task), resumed: conflict.map(|conflict| &conflict.sessions), ..frame }
 }
 
 /// Returns the surroundings of the nodes in an iteration, without the task.

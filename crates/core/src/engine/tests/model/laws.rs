@@ -18,10 +18,11 @@ use crate::hook::{HookAnswer, HookKind};
 use crate::id::{EffectId, NodeId, Verb};
 use crate::looping::LoopMode;
 use crate::run::{
-    ActiveNode, Activity, BranchState, EndReason, FinalStatus, Lifecycle, News, ParallelState, RunState,
-    Spent, Waiting,
+    ActiveNode, Activity, BranchState, EndReason, FinalStatus, Lifecycle, News, ParallelState, Round,
+    RoundPhase, RunState, Spent, TaskRounds, Waiting,
 };
 use crate::spec::Spec;
+use crate::tasks::TaskId;
 
 /// The facts about a node that the laws need.
 struct Known {
@@ -51,6 +52,11 @@ pub(super) struct Laws {
     /// Turns begun by each session.
     turns: BTreeMap<InRound, u32>,
     rounds: BTreeSet<(NodeId, u32)>,
+    /// The conflicts of each task loop, each of which took a number of a round.
+    conflicts: BTreeMap<NodeId, u32>,
+    /// The last round of each task that was to land, and the round before that of a conflict.
+    landing: BTreeMap<(String, TaskId), NodeId>,
+    conflicted: BTreeMap<NodeId, NodeId>,
     /// Sessions that ended well.
     well: BTreeSet<NodeId>,
     /// The spending of its own turns. `children` has the spending of each run that it started.
@@ -88,6 +94,9 @@ impl Laws {
             passed: BTreeSet::new(),
             turns: BTreeMap::new(),
             rounds: BTreeSet::new(),
+            conflicts: BTreeMap::new(),
+            landing: BTreeMap::new(),
+            conflicted: BTreeMap::new(),
             well: BTreeSet::new(),
             own: Spent::default(),
             children: BTreeMap::new(),
@@ -192,6 +201,18 @@ impl Laws {
                 }
                 _ => {}
             }
+            let around =
+                planned.id.node.as_str().rsplit_once('@').map_or("", |(around, _)| around).to_owned();
+            match &planned.effect {
+                Effect::Land { task, .. } => {
+                    self.landing.insert((around, task.clone()), planned.id.node.clone());
+                }
+                Effect::RenewWorktree { task, .. } => {
+                    let before = self.landing.get(&(around, task.clone())).expect("it was to land");
+                    self.conflicted.insert(planned.id.node.clone(), before.clone());
+                }
+                _ => {}
+            }
         }
     }
 
@@ -210,6 +231,10 @@ impl Laws {
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['@', '~']))
                 && any_in(around, &|step| step.id == own)
         };
+        // Git may merge all of a conflict, so that nobody has to do anything in its round.
+        if let Some(before) = self.conflicted.get(round).filter(|_| !self.well.iter().any(is_in)) {
+            return self.somebody_ended_well_in(before);
+        }
         assert!(self.well.iter().any(is_in), "nobody ended well in {round}; {}", self.told());
     }
 
@@ -428,6 +453,7 @@ impl Laws {
                 }
                 News::NodeSkipped { node, .. } => drop(self.passed.insert(self.in_round(node))),
                 News::Round { node, round, .. } => self.round(node, *round),
+                News::Conflict { node, .. } => *self.conflicts.entry(node.clone()).or_default() += 1,
                 _ => {}
             }
         }
@@ -454,6 +480,8 @@ impl Laws {
             other => panic!("{node} has rounds and is {other:?}"),
         };
         let most = if most == 0 { 0 } else { most + 2 * self.continued };
+        let conflicts = self.conflicts.get(node).copied().unwrap_or_default();
+        let most = if most == 0 { 0 } else { most + conflicts };
         assert!(most == 0 || round <= most, "round {round} of {node} begins, of {most}; {}", self.told());
     }
 
@@ -519,11 +547,31 @@ impl Laws {
             (NodeKind::TaskLoop(TaskLoopNode { jobs, .. }), Activity::Tasks(tasks)) => {
                 let ids: BTreeSet<_> = tasks.open.iter().map(|round| &round.id).collect();
                 assert_eq!(ids.len(), tasks.open.len(), "a task is done twice at once; {}", self.told());
+                self.one_conflict_at_a_time(tasks);
                 let most = (*jobs).max(1) as usize;
                 assert!(ids.len() <= most, "{} tasks at once, of {most}; {}", ids.len(), self.told());
             }
             _ => {}
         }
+    }
+}
+
+impl Laws {
+    /// While one task resolves its conflict, no other lands.
+    fn one_conflict_at_a_time(&self, tasks: &TaskRounds) {
+        let is_in = |round: &&Round, phases: &[RoundPhase]| phases.contains(&round.phase) && !round.stopped;
+        let resolving: Vec<&Round> = tasks
+            .open
+            .iter()
+            .filter(|round| round.conflict.is_some())
+            .filter(|round| !is_in(round, &[RoundPhase::Conflicted, RoundPhase::Settling]) && !round.stopped)
+            .collect();
+        assert!(resolving.len() <= 1, "several conflicts at once; {}", self.told());
+        let Some(one) = resolving.first() else { return };
+        assert_eq!(tasks.resolving.as_ref(), Some(&one.id), "{}", self.told());
+        let others = tasks.open.iter().filter(|round| round.id != one.id);
+        let landing = others.filter(|round| is_in(round, &[RoundPhase::Landing])).count();
+        assert_eq!(landing, 0, "others land while a conflict is resolved; {}", self.told());
     }
 }
 

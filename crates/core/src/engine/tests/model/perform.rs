@@ -76,11 +76,24 @@ impl World {
                 };
                 Event::WorktreeMade { effect, end }
             }
+            Effect::RenewWorktree { .. } => {
+                let end = match self.seldom(5) {
+                    0..=2 => WorktreeEnd::Renewed { commit: "merged".into(), files: vec!["a".into()] },
+                    3 => WorktreeEnd::Renewed { commit: "merged".into(), files: Vec::new() },
+                    _ => WorktreeEnd::Failed { why: "why not".into() },
+                };
+                Event::WorktreeMade { effect, end }
+            }
             Effect::Land { .. } => {
                 let what = || "so".to_owned();
                 let end = match self.seldom(3) < 2 {
                     true => LandingEnd::Landed { what: what() },
                     false if self.seldom(3) == 2 => LandingEnd::Hindered { why: what() },
+                    false if self.roll(3) > 0 => LandingEnd::Conflict {
+                        files: vec!["a".into()],
+                        commit: (self.roll(4) > 0).then(|| "own".into()),
+                        why: what(),
+                    },
                     false => LandingEnd::Refused { why: what(), checks: Default::default() },
                 };
                 Event::Landed { effect, end }

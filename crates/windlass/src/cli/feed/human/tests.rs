@@ -10,7 +10,7 @@ use windlass_core::graph::workflow::{
 };
 use windlass_core::hook::permission::Isolation;
 use windlass_core::id::{HookId, InboxId, NodeId, SessionId, Verb};
-use windlass_core::run::{EndReason, FinalStatus, Outcome, Spent, Waiting};
+use windlass_core::run::{ConflictStep, EndReason, FinalStatus, Outcome, Spent, Waiting};
 use windlass_core::spec::{AgentCommand, OnPermission, OnQuestion, Policy, SessionSettings, TimeLimits};
 use windlass_core::tasks::{Claim, TaskStatus};
 
@@ -296,6 +296,20 @@ fn a_task_is_told_by_its_number_and_name_and_how_it_went() {
     human.nodes.tasks.count(5, 8);
     assert_eq!(human.progress(Moment(10_000)).as_deref(), Some("\r\u{1b}[K5 of 8 done, running 3, 4, 9 s"));
     human.screen.redraws = false;
+    let conflict = |files: &[&str], next| News::Conflict {
+        node: NodeId::new("tasks"),
+        task: "3".to_owned(),
+        target: Some("main".to_owned()),
+        files: files.iter().map(|&name| name.to_owned()).collect(),
+        next,
+    };
+    let by_agent = conflict(&["CHANGELOG.md"], ConflictStep::Agent { time: 1, of: 3 });
+    let line = "  task 3 conflicts with main in CHANGELOG.md: its agent resolves it (1 of 3)";
+    assert_eq!(told(&mut human, by_agent), [line]);
+    let alone = conflict(&["a", "b\u{1b}[2J", "c", "d"], ConflictStep::Alone);
+    let line =
+        "  task 3 conflicts with main in a, b^[[2J, c and 1 more: it is done again while no other task lands";
+    assert_eq!(told(&mut human, alone), [line]);
     let why = Some("the checks are red".to_owned());
     let failing = News::Task { node, task: "3".to_owned(), status: TaskStatus::Failing, why };
     assert_eq!(told(&mut human, failing), ["  task 3 is failing: the checks are red"]);
