@@ -134,7 +134,7 @@ fn no_more_than_so_many_work_at_once_and_a_cycle_among_the_rest_is_found_at_the_
 }
 
 #[test]
-fn a_conflict_keeps_the_branch_and_the_next_try_is_told_and_lands() {
+fn a_conflict_resumes_the_agent_in_its_worktree_and_costs_no_try() {
     let place = place(tasks(2), json!([]));
     let edit = |text: &str, more: &[Value]| {
         let steps = [json!({"write": {"path": "README.md", "content": text}}), json!({"commit": text})];
@@ -147,15 +147,49 @@ fn a_conflict_keeps_the_branch_and_the_next_try_is_told_and_lands() {
     place.script(json!({"nodes": {"implement": turns}}));
     let ran = run(&place, &["--jobs", "2"]);
     ran.assert_ended(0, "completed", "all_done", 3);
-    assert_eq!(ended(&ran), ["1 passing", "2 failing", "2 passing"]);
-    assert_eq!(landed(&place), ["one", "one and two"]);
-    let kept = format!("windlass/{}/task-2-1", ran.run());
+    assert_eq!(ended(&ran), ["1 passing", "2 passing"]);
+    let log = place.sealed.git(["log", "--first-parent", "--format=%s", "main"]);
+    assert_eq!(log.lines().take(3).collect::<Vec<_>>(), ["one and two", "Merge main", "two"]);
+    let two = place.sealed.git(["rev-parse", "main~2"]);
     let told = place.prompts()[2].clone();
-    for words in ["conflict", "README.md", &kept, "is kept with all its commits"] {
+    for words in ["- README.md\n", "as on `main`", &format!("git show {two}:FILE")] {
         assert!(told.contains(words), "`{words}` is missing: {told}");
     }
-    assert_eq!(place.sealed.git(["log", "-1", "--format=%s", &kept]), "two");
-    assert_eq!(worktrees(&place), 1, "what holds work stays");
+    let sessions = ran.all("session.started");
+    let of = |turn: usize| (sessions[turn]["session"].clone(), sessions[turn]["resumed"] == true);
+    let (second, third) = (of(1).0, of(2));
+    assert!([of(0).0, second].contains(&third.0) && third.1, "{sessions:?}");
+    let conflicts = ran.all("task.conflict");
+    assert_eq!(conflicts.len(), 1);
+    let seen = ["task", "target", "files", "next", "time"].map(|name| conflicts[0][name].clone());
+    assert_eq!(json!(seen), json!(["2", "main", ["README.md"], "agent", 1]));
+    assert_eq!(worktrees(&place), 0, "all of it has landed");
+}
+
+#[test]
+fn eight_tasks_that_append_to_one_file_all_land_though_their_agents_ignore_what_they_are_told() {
+    let place = place(tasks(8), json!([]));
+    let met = outside(&place, "met");
+    fs::create_dir_all(&met).unwrap();
+    // The first three are done at the same time, so that two of them are in conflict.
+    let appends = format!(
+        "echo $(basename $PWD) >> README.md && git commit --quiet --all -m $(basename $PWD) && \
+         touch {met}/$(basename $PWD) && until [ $(ls {met} | wc -l) -ge 3 ]; do sleep 0.05; done",
+        met = met.display()
+    );
+    place.script(json!({"default": turn(&[json!({"bash": appends})])}));
+    let ran = run(&place, &["--jobs", "3"]);
+    let conflicts = ran.all("task.conflict").len();
+    assert!((2..=8).contains(&conflicts), "{ran}");
+    ran.assert_ended(0, "completed", "all_done", u32::try_from(8 + conflicts).unwrap());
+    let mut settled = ended(&ran);
+    settled.sort();
+    assert_eq!(settled, (1..=8).map(|id| format!("{id} passing")).collect::<Vec<_>>());
+    let text = fs::read_to_string(place.repo().join("README.md")).unwrap();
+    let mut lines: Vec<&str> = text.lines().filter(|line| line.starts_with("task-")).collect();
+    lines.sort_unstable();
+    assert_eq!(lines, (1..=8).map(|id| format!("task-{id}-1")).collect::<Vec<_>>(), "each once");
+    assert_eq!(worktrees(&place), 0);
 }
 
 #[test]
