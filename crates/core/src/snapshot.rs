@@ -67,7 +67,7 @@ pub enum SnapshotName {
     Start,
     /// After a turn of a node. Turn 0 is the state before its first turn.
     Turn { node: NodeId, turn: u32 },
-    /// When the run ended.
+    /// The end of the run.
     End,
     /// Before the files went back to an earlier state.
     Undo { number: u32 },

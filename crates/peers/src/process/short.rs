@@ -88,11 +88,7 @@ pub(crate) fn run_short_fed(short: &ShortProgram<'_>, input: Stdio) -> Result<Pr
     run(short, input, None)
 }
 
-fn run(
-    short: &ShortProgram<'_>,
-    stdin: Stdio,
-    input: Option<Vec<u8>>,
-) -> Result<ProgramOutput, SpawnError> {
+fn run(short: &ShortProgram<'_>, stdin: Stdio, input: Option<Vec<u8>>) -> Result<ProgramOutput, SpawnError> {
     let failed = |source| SpawnError::Start { program: short.program.to_owned(), source };
     if ENDING.load(Ordering::SeqCst) || is_scope_ended() {
         return Err(failed(io::ErrorKind::Interrupted.into()));

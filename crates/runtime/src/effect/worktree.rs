@@ -291,7 +291,7 @@ pub(super) async fn land(
             if !course.is_begun()
                 && let Some(conflict) = conflict.filter(|conflict| is_unresolved(&workspace, conflict))
             {
-                return Ok(unresolved(&course, conflict.files));
+                return Ok((unresolved(&course, conflict.files), Default::default()));
             }
             let is_given_up = || given_up.has_changed().is_err();
             let mut started = BTreeMap::new();

@@ -170,8 +170,13 @@ pub(super) fn close_run(handle: &Handle, family: Family) -> Result<(), Report> {
             Err(RunError::Over(_) | RunError::Lease { .. }) => return Ok(()),
             Err(error) => return Err(error.into()),
         };
-        let viewer =
-            Viewer { face: &mut Face::Quiet, out: &mut OutputWriter::stdout(), inline: None, alert: None, tasks: None };
+        let viewer = Viewer {
+            face: &mut Face::Quiet,
+            out: &mut OutputWriter::stdout(),
+            inline: None,
+            alert: None,
+            tasks: None,
+        };
         drive(running, None, viewer, RunKeeping::Kept).await.map(|_| ())
     })
 }

@@ -14,8 +14,8 @@ use super::report::{Report, warn};
 use super::sanitize::plain;
 use super::{
     answer, approve, attach, cancel, complete, completions, config, demo, doctor, entities, fast_help, fork,
-    help, hint, logs, r#loop, mcp, mistake, overview, pause, plugin, ps, replay, resume, run, send, show, sim,
-    tasks, trust, typo, workflow,
+    help, hint, logs, r#loop, mcp, mistake, overview, pause, plugin, ps, replay, resume, run, send, show,
+    sim, tasks, trust, typo, workflow,
 };
 use crate::exit::Exit;
 

@@ -1,3 +1,5 @@
+//! Tests of snapshots with real repositories.
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
