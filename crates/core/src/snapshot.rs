@@ -63,11 +63,11 @@ impl LeftOutReason {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SnapshotName {
-    /// Before the run did anything.
+    /// Before the first action of the run.
     Start,
     /// After a turn of a node. Turn 0 is the state before its first turn.
     Turn { node: NodeId, turn: u32 },
-    /// The end of the run.
+    /// At the end of the run.
     End,
     /// Before the files went back to an earlier state.
     Undo { number: u32 },

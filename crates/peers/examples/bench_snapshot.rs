@@ -87,7 +87,9 @@ impl Bench {
     fn change(&self, files: usize, round: usize, ours: bool) {
         for number in 0..CHANGED {
             let text = format!("round {round} of {ours}: {number}\n").repeat(20);
-            fs::write(self.repo.join(name(number * files / CHANGED)), text).unwrap();
+            // Two in each of five folders.
+            let file = (number / 2) * (files / 5) + number % 2;
+            fs::write(self.repo.join(name(file)), text).unwrap();
         }
     }
 }

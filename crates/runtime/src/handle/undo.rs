@@ -35,7 +35,12 @@ pub enum SnapshotUseError {
     #[error(transparent)]
     NotFound(NoSuchSnapshot),
     #[error("run {run} has no snapshots: {why}")]
-    None { run: RunId, why: String },
+    None {
+        run: RunId,
+        why: String,
+        /// The way to have some next time.
+        hint: &'static str,
+    },
     /// Somebody deleted the ref, and git the commit.
     #[error("the snapshot `{name}` of run {run} is gone: {reference} no longer exists")]
     Deleted { run: RunId, name: SnapshotName, reference: String },
@@ -144,13 +149,19 @@ impl Handle {
 
     fn no_snapshots(&self, snapshots: &RunSnapshots) -> SnapshotUseError {
         let folder = Path::new(&snapshots.workspace);
-        let why = match &snapshots.failed {
-            Some(why) => format!("Windlass could not take them: {why}"),
-            None if !folder.is_dir() => format!("{} is missing", folder.display()),
-            None if !git::is_repository(folder) => format!("{} is not in a git repository", folder.display()),
-            None => "it has not started yet, or an older Windlass ran it".to_owned(),
+        let (why, hint) = match &snapshots.failed {
+            Some(why) => (format!("Windlass could not take them: {why}"), "fix that before the next run"),
+            None if !folder.is_dir() => (format!("{} is missing", folder.display()), "put it back"),
+            None if !git::is_repository(folder) => (
+                format!("{} is not in a git repository", folder.display()),
+                "snapshots are commits: run `git init` there before the next run",
+            ),
+            None => (
+                "it has not started yet, or an older Windlass ran it".to_owned(),
+                "`windlass show` shows the state of the run",
+            ),
         };
-        SnapshotUseError::None { run: snapshots.run.clone(), why }
+        SnapshotUseError::None { run: snapshots.run.clone(), why, hint }
     }
 
     /// Compares two snapshots as text.

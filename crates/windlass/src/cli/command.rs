@@ -13,9 +13,9 @@ use super::invocation::Invocation;
 use super::report::{Report, warn};
 use super::sanitize::plain;
 use super::{
-    answer, approve, attach, cancel, complete, completions, config, demo, doctor, entities, fast_help, fork,
-    help, hint, logs, r#loop, mcp, mistake, overview, pause, plugin, ps, replay, resume, run, send, show,
-    sim, tasks, trust, typo, workflow,
+    answer, approve, attach, cancel, complete, completions, config, demo, diff, doctor, entities, fast_help,
+    fork, help, hint, logs, r#loop, mcp, mistake, overview, pause, plugin, ps, replay, resume, run, send,
+    show, sim, tasks, trust, typo, undo, workflow,
 };
 use crate::exit::Exit;
 
@@ -50,6 +50,7 @@ Watch runs:
   ps           List runs, newest first
   show         Show a run: its state, nodes, sessions and open questions
   logs         Show what happened in a run
+  diff         Show what a turn or a run changed
   attach       Return to the feed and the questions of a run in the background
 
 Control runs:
@@ -59,6 +60,7 @@ Control runs:
   pause        Finish the sessions in progress and start nothing new
   resume       Continue a run that was interrupted, paused or not completed
   cancel       Stop a run and everything it started
+  undo         Bring the files back to how they were before a run
   fork         Start a new run from a node of another run
   replay       Repeat the decisions of a run without an agent, and compare them
 
@@ -94,11 +96,13 @@ enum CliCommand {
     Show(show::Args),
     Logs(logs::Args),
     Attach(attach::Args),
+    Diff(diff::Args),
     Answer(answer::Args),
     Approve(approve::Args),
     Send(send::Args),
     Pause(pause::Args),
     Cancel(cancel::Args),
+    Undo(undo::Args),
     Replay(replay::Args),
     Fork(fork::Args),
     Workflow(workflow::Args),
@@ -158,12 +162,14 @@ impl CliCommand {
             CliCommand::Cancel(_) => Audience::Person("cancel a run"),
             CliCommand::Fork(_) => Audience::Person("fork a run"),
             CliCommand::Trust(_) => Audience::Person(TRUST),
+            CliCommand::Undo(_) => Audience::Person("undo a run"),
             CliCommand::Run(args) => args.flags.audience(),
             CliCommand::Loop(args) => args.flags.audience(),
             CliCommand::Tasks(args) => args.audience(),
             CliCommand::Ps(_)
             | CliCommand::Show(_)
             | CliCommand::Logs(_)
+            | CliCommand::Diff(_)
             | CliCommand::Replay(_)
             | CliCommand::Workflow(_)
             | CliCommand::Entities(_)
@@ -232,11 +238,13 @@ fn run_command(verb: CliCommand) -> Result<Exit, Report> {
         CliCommand::Ps(args) => ps::perform(&args),
         CliCommand::Show(args) => show::perform(&args),
         CliCommand::Logs(args) => logs::perform(&args),
+        CliCommand::Diff(args) => diff::perform(&args),
         CliCommand::Answer(args) => answer::perform(args),
         CliCommand::Approve(args) => approve::perform(args),
         CliCommand::Send(args) => send::perform(&args),
         CliCommand::Pause(args) => pause::perform(&args),
         CliCommand::Cancel(args) => cancel::perform(&args),
+        CliCommand::Undo(args) => undo::perform(&args),
         CliCommand::Replay(args) => replay::perform(&args),
         CliCommand::Fork(args) => fork::perform(args),
         CliCommand::Workflow(args) => workflow::perform(args),
@@ -344,6 +352,7 @@ mod tests {
             &["run", "x", "--trust"],
             &["loop", "x", "--trust"],
             &["tasks", "run", "--trust"],
+            &["undo", "r"],
             &["run", "x", "--detach"],
             &["loop", "x", "--detach"],
             &["tasks", "run", "--detach"],
@@ -355,6 +364,7 @@ mod tests {
             &["ps"],
             &["show", "r"],
             &["logs", "r"],
+            &["diff", "r"],
             &["replay", "r"],
             &["workflow", "list"],
             &["tasks", "run"],

@@ -16,6 +16,7 @@ mod completions;
 mod config;
 mod default_run;
 mod demo;
+mod diff;
 mod doctor;
 mod draw;
 mod drive;
@@ -57,6 +58,7 @@ mod terminal_prompt;
 mod trust;
 mod typing;
 mod typo;
+mod undo;
 mod watch;
 mod workflow;
 

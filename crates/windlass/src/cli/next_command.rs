@@ -8,7 +8,7 @@ pub(crate) fn lines(state: &RunState) -> Vec<String> {
     let run = &state.run;
     let mut lines: Vec<String> =
         state.outcome().and_then(|outcome| command(run, outcome)).into_iter().collect();
-    lines.push(format!("more: windlass show {run}, windlass logs {run}"));
+    lines.push(format!("more: windlass show {run}, windlass logs {run}, windlass diff {run}"));
     lines.into_iter().map(|line| format!("  {line}")).collect()
 }
 

@@ -70,7 +70,7 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
         return print(&fit::wrap_all(&lines, 2, invocation.screen.limit().filter(|_| !args.json)));
     }
     print(&match args.json {
-        true => vec![facts::object(&details)],
+        true => vec![facts::object(&handle, &details)],
         false => facts::lines(invocation.screen, &handle, &details),
     })
 }

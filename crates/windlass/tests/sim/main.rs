@@ -46,6 +46,7 @@ mod tasks;
 mod tasks_cli;
 mod time_travel;
 mod trust;
+mod undo;
 mod unstartable;
 mod within;
 mod workflow_check;

@@ -97,6 +97,21 @@ fn plugin_lets_the_plugin_loop_on_a_state_file_that_is_gone_at_the_end() {
 }
 
 #[test]
+fn each_turn_that_the_plugin_held_has_a_snapshot_of_its_own() {
+    let ralph = Ralph::playing(json!([more(), more(), promised()]));
+    let ran = ralph.place.go(&ralph.arguments("it"));
+    ran.assert_ended(0, "completed", "promise", 3);
+    for (turn, expected) in [("1", "+1"), ("2", "+2")] {
+        let diff = ralph.place.go(&["diff", ran.run(), turn]);
+        let added: Vec<&str> =
+            diff.stdout.lines().filter(|line| line.starts_with("+") && !line.starts_with("+++")).collect();
+        assert!(added.contains(&expected), "turn {turn}: {diff}");
+    }
+    assert_eq!(ralph.place.go(&["undo", ran.run(), "--to", "1"]).code, 0);
+    assert_eq!(ralph.place.file("log"), "1\n");
+}
+
+#[test]
 fn plugin_means_turns_by_max_iterations() {
     let ralph = Ralph::playing(json!([{"steps": [{"bash": "echo ${ITERATION} >> log"}, say("More.")]}]));
     let ran = ralph.place.go(&ralph.arguments("it"));

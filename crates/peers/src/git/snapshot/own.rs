@@ -87,7 +87,7 @@ impl OwnRepository {
         folder: SnapshotFolder<'_>,
         checkout: &Checkout,
     ) -> Result<(OwnRepository, KeptFiles, Vec<Vec<u8>>), SnapshotError> {
-        let settings = SnapshotGitSettings::of(&checkout.place.top)?;
+        let settings = CheckoutSettings::of(&checkout.place.top)?;
         let own = OwnRepository::open(folder, checkout.place.clone())?;
         own.write_files(checkout, &settings)?;
         // With the settings that are written now.
@@ -140,7 +140,7 @@ impl OwnRepository {
         Ok(file)
     }
 
-    fn write_files(&self, checkout: &Checkout, settings: &SnapshotGitSettings) -> Result<(), SnapshotError> {
+    fn write_files(&self, checkout: &Checkout, settings: &CheckoutSettings) -> Result<(), SnapshotError> {
         for folder in ["info", "objects", "refs", WITH_REFS] {
             make_private_dir(&self.dir.join(folder))?;
         }
@@ -280,11 +280,11 @@ fn without(top: &Path, state: &Path) -> Option<String> {
     Some(format!("/{escaped}/"))
 }
 
-/// The git settings of the checkout.
-struct SnapshotGitSettings(Vec<(String, String)>);
+/// The git settings of a checkout.
+struct CheckoutSettings(Vec<(String, String)>);
 
-impl SnapshotGitSettings {
-    fn of(top: &Path) -> Result<SnapshotGitSettings, SnapshotError> {
+impl CheckoutSettings {
+    fn of(top: &Path) -> Result<CheckoutSettings, SnapshotError> {
         let said = match git(top, &["config", "-z", "--get-regexp", ASKED]) {
             Ok(said) => String::from_utf8_lossy(&said).into_owned(),
             Err(GitError::Failed { code: Some(1), .. }) => String::new(),
@@ -294,7 +294,7 @@ impl SnapshotGitSettings {
             let (key, value) = entry.split_once('\n').unwrap_or((entry, "true"));
             (key.to_owned(), value.to_owned())
         };
-        Ok(SnapshotGitSettings(said.split('\0').filter(|entry| !entry.is_empty()).map(pair).collect()))
+        Ok(CheckoutSettings(said.split('\0').filter(|entry| !entry.is_empty()).map(pair).collect()))
     }
 
     /// Returns the value that applies, which is the last one.

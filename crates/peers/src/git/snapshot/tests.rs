@@ -1,4 +1,4 @@
-//! Tests of snapshots with real repositories.
+//! Snapshots with the real git: every kind of file and checkout, and what must stay untouched.
 
 use std::collections::BTreeMap;
 use std::fs;

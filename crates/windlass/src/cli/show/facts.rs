@@ -10,6 +10,7 @@ use windlass_runtime::view::RunView;
 use windlass_runtime::workspace::FolderCheck;
 
 use super::super::asks::asker;
+use super::super::diff::state as state_of;
 use super::super::feed::{
     OtherRequests, answer_object, answered, default_of, describe_ask, envelope, gist, rfc3339, words,
 };
@@ -28,7 +29,7 @@ const LINE: usize = 400;
 const ANSWERS: usize = 20;
 
 /// Returns the run as JSON.
-pub(super) fn object(details: &RunDetails) -> String {
+pub(super) fn object(handle: &Handle, details: &RunDetails) -> String {
     let RunDetails { view, turns, children, answers, .. } = details;
     let (state, spec) = (&view.state, &view.state.spec);
     let (session_settings, rules) = (spec.first_session(), rules(state));
@@ -55,6 +56,7 @@ pub(super) fn object(details: &RunDetails) -> String {
         "answers": answers.iter().map(answer_object).collect::<Vec<_>>(),
         "sessions": turns.iter().map(|turn| session(view, turn, is_many)).collect::<Vec<_>>(),
         "last_message": state.bookkeeping.last_message,
+        "snapshots": snapshots(handle, view),
         "dir": view.dir,
     });
     let Value::Object(map) = &mut data else { return String::new() };
@@ -68,6 +70,12 @@ pub(super) fn object(details: &RunDetails) -> String {
     map.extend(missing.map(|text| ("missing_folder".to_owned(), text.into())));
     map.extend(spec.parent.as_ref().map(|parent| ("parent".to_owned(), json!(parent))));
     envelope("run", words::now(), Some(&view.run), data)
+}
+
+/// Returns the snapshots of the run as JSON. They are no reason to show nothing else.
+fn snapshots(handle: &Handle, view: &RunView) -> Vec<Value> {
+    let snapshots = handle.snapshots(&view.run);
+    snapshots.map_or_else(|_| Vec::new(), |all| all.all.iter().map(|kept| state_of(&all, kept)).collect())
 }
 
 /// Returns a turn as JSON.
