@@ -149,6 +149,7 @@ impl Human {
             self.nodes.tasks.news(news, &record.event);
         }
         for planned in &record.effects {
+            self.nodes.tasks.planned(planned);
             lines.extend(self.know_child(planned));
         }
         lines

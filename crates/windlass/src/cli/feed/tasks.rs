@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
+use windlass_core::effect::{Effect, Planned};
 use windlass_core::event::{Event, WorktreeEnd};
 use windlass_core::id::NodeId;
 use windlass_core::run::{Activity, News, RunState};
@@ -67,6 +68,22 @@ impl RunTasks {
             && let Some(round) = self.rounds.get_mut(effect.node.as_str())
         {
             round.workspace = Some(workspace.clone());
+        }
+    }
+
+    /// Takes an effect into account: the work on a task goes on in a new round, after a conflict.
+    pub(super) fn planned(&mut self, planned: &Planned) {
+        let (Effect::RenewWorktree { task, .. } | Effect::MakeWorktree { task, .. }) = &planned.effect else {
+            return;
+        };
+        let new = planned.id.node.as_str();
+        let loop_of = |key: &str| key.rsplit_once('@').map(|(of, _)| of.to_owned());
+        let is_before = |(key, round): &(&String, &TaskRound)| {
+            key.as_str() != new && round.id == task.to_string() && loop_of(key) == loop_of(new)
+        };
+        let before = self.rounds.iter().find(is_before).map(|(key, _)| key.clone());
+        if let Some(round) = before.and_then(|key| self.rounds.remove(&key)) {
+            self.rounds.insert(new.to_owned(), round);
         }
     }
 
