@@ -222,7 +222,8 @@ fn parallel_tasks_are_labelled_by_name_and_the_end_lists_what_is_left_behind() {
     let place = tasks_place(json!([task("1", &[]), task("2", &[]), docs]), json!([]));
     let steps =
         |text: &str| vec![json!({"write": {"path": "README.md", "content": text}}), json!({"commit": text})];
-    let gives_up = json!({"steps": [&steps("two")[..], &[say("<status>failing</status>")]].concat()});
+    let given_up = [steps("two"), vec![say("<status>failing</status>")]].concat();
+    let gives_up = json!({"steps": given_up});
     let turns = json!([turn(&steps("one")), gives_up]);
     place.script(json!({"nodes": {"implement": turns}, "default": {"steps": [say("no")]}}));
     let document = "name: own\nnodes:\n  - task_loop: { max: 9, jobs: 2, attempts: 1 }\n    before_each: [ { clear_context: true } ]\n    do:\n      - { id: implement, prompt: x }\n";
