@@ -25,7 +25,7 @@ Examples:
   windlass loop \"make the tests pass\" --check \"cargo test\"
   windlass run \"login flow\" --plugin ./e2e   run the workflow of a plugin
   windlass ps                                list running and resumable runs
-  windlass resume                            continue after Ctrl-C, a crash or a pause
+  windlass resume                            continue after Ctrl-C or a crash
 
 `windlass help COMMAND` explains a command, with examples.
 
@@ -70,7 +70,7 @@ Manage files and settings:
   plugin       List the loaded plugins
   hint         Show the arguments of a command, skill, agent or verb
   config       Show the settings and where each comes from
-  trust        Show the rights that a repository's settings ask for, and trust them
+  trust        Show the rights that a repository asks for, and trust them
   doctor       Check which agent CLIs are installed and what each can do
   sim          Play a script as an agent, without a model
   completions  Print a completion script for a shell

@@ -18,8 +18,8 @@ const EXAMPLES: &str = "\
 Examples:
   windlass diff k3f9                    everything that the run changed
   windlass diff k3f9 2                  what its second turn changed
-  windlass diff k3f9 fix:2              the same, in a workflow with several nodes
-  windlass diff k3f9 1..3 --stat        from the end of turn 1 to the end of turn 3
+  windlass diff k3f9 fix:2              the same, of the node `fix`
+  windlass diff k3f9 1..3 --stat        from turn 1 to turn 3
   windlass diff k3f9 --patch | git apply -R";
 
 /// Show what a turn or a run changed

@@ -24,7 +24,7 @@ Examples:
   windlass trust --list           list the repositories that you trust
   windlass trust --revoke         trust this repository no longer";
 
-/// Show the rights that a repository's settings ask for, and trust them
+/// Show the rights that a repository asks for, and trust them
 ///
 /// Settings in .windlass/config.toml that widen what an agent may do, or that make something run by itself,
 /// have no effect until you trust them. Windlass remembers exactly these values: if one of them changes, it
