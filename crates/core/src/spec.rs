@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::entity::Entity;
 use crate::graph::workflow::{Budget, InputKind, Node, NodeKind};
-use crate::hook::permission::{Isolation, PermissionRules};
+use crate::hook::permission::{Isolation, PermissionRules, may_write};
 use crate::id::{NodeId, RunId};
 use crate::looping::{LoopMode, LoopRules};
 use crate::words;
@@ -63,9 +63,26 @@ pub struct Spec {
     pub parent: Option<Parent>,
     #[serde(default, skip_serializing_if = "NotifySettings::is_off")]
     pub notify: NotifySettings,
+    /// The worktree that Windlass made for this run, if it has one of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<RunWorktree>,
 }
 
 impl Spec {
+    /// Moves this run, and the runs that it starts, to another folder.
+    pub fn move_to(&mut self, workspace: &str) {
+        workspace.clone_into(&mut self.workspace);
+        self.others.values_mut().for_each(|other| other.move_to(workspace));
+    }
+
+    /// Decides whether the run may write in its folder: it runs command lines, or a session of it may edit
+    /// files or use a shell. Checks do not count.
+    pub fn may_write(&self) -> bool {
+        self.body.iter().any(runs_commands)
+            || self.sessions.values().any(SessionSettings::may_write)
+            || self.others.values().any(Spec::may_write)
+    }
+
     /// Decides whether a session of this run, or of a workflow that it starts, leaves its loop to a
     /// plugin.
     pub fn has_plugin_mode(&self) -> bool {
@@ -102,6 +119,10 @@ impl Spec {
     }
 }
 
+fn runs_commands(node: &Node) -> bool {
+    node.kind.word() == "shell" || node.kind.blocks().iter().any(|block| block.body.iter().any(runs_commands))
+}
+
 /// The settings for the sessions of one node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionSettings {
@@ -118,6 +139,31 @@ pub struct SessionSettings {
     /// An empty tracker path is replaced with a default at the same time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rules: Option<LoopRules>,
+}
+
+impl SessionSettings {
+    /// Decides whether a session may write files, itself or through a shell, a subagent, a skill or an MCP
+    /// server.
+    pub fn may_write(&self) -> bool {
+        may_write(self.isolation, &self.permissions)
+    }
+}
+
+/// A worktree that Windlass made for one run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunWorktree {
+    /// The absolute path of its top folder. The workspace is this folder or one below it.
+    pub top: String,
+    pub branch: String,
+    /// The commit at which the work starts.
+    pub base: String,
+    /// The folder in which the person started the run.
+    pub checkout: String,
+    /// The branch that was checked out there, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// Windlass made the branch for this run.
+    pub made_branch: bool,
 }
 
 /// The run that started this one.

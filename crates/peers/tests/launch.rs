@@ -58,6 +58,7 @@ fn spec() -> Given {
         others: Default::default(),
         parent: None,
         notify: Default::default(),
+        worktree: None,
     };
     Given { run, node, system: None }
 }

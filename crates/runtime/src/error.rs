@@ -126,6 +126,17 @@ pub enum RunError {
         /// The other run, if it has written its name.
         run: Option<RunId>,
     },
+    /// Another run works in the folder, or in one around or inside it, and both would write there.
+    #[error("run {run} works in {}, and both runs would write there", folder.display())]
+    FolderBusy {
+        run: RunId,
+        /// The folder of the other run.
+        folder: PathBuf,
+        other: BusyRun,
+    },
+    /// Windlass cannot make a worktree for the run.
+    #[error("cannot make a worktree for the run: {0}")]
+    NoWorktree(String),
     #[error("run {0} has not asked anything")]
     NothingAsked(RunId),
     /// Somebody else answered first.
@@ -169,6 +180,17 @@ pub enum RunError {
     /// A task of the owner ended without a result.
     #[error("a task of the run ended unexpectedly")]
     Abandoned,
+}
+
+/// The kind of a live run that occupies a folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BusyRun {
+    /// A process owns it.
+    Owned,
+    /// Its process is gone, and its agent still works.
+    Orphaned,
+    /// It is not in the log.
+    NotInLog,
 }
 
 impl RunError {

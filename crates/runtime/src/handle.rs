@@ -4,6 +4,7 @@ mod ask;
 mod behind;
 mod continuing;
 mod folder;
+mod place;
 mod stray;
 mod undo;
 mod views;
@@ -41,6 +42,7 @@ use crate::workspace::{FolderCheck, absence};
 
 pub(crate) use continuing::ChildContinuation;
 pub use continuing::ResumeAdditions;
+pub use place::{Beside, StartRequest};
 pub use stray::{LiveChild, OtherVersion, OwnerProcess, StrayRun};
 pub use undo::{
     ChangedFile, DiffForm, LeftAlone, SavedState, SnapshotRange, SnapshotUseError, UndoMode, UndoResult,
@@ -183,18 +185,26 @@ impl Handle {
     }
 
     /// Records a new run and runs it in this process.
-    pub async fn start(&self, spec: Spec) -> Result<OwnedRun, RunError> {
-        let run = RunId::new(crate::random::run_id());
-        self.own(self.waiting(move |handle| handle.create(run, spec)).await?)
+    pub async fn start(&self, request: impl Into<StartRequest>) -> Result<OwnedRun, RunError> {
+        let (run, request) = (RunId::new(crate::random::run_id()), request.into());
+        let (taken, _lock) = self.waiting(move |handle| handle.create_in_place(run, request)).await?;
+        self.own(taken)
     }
 
     /// Records a new run and starts a background process to run it.
-    pub async fn start_detached(&self, spec: Spec) -> Result<RunId, RunError> {
-        let run = RunId::new(crate::random::run_id());
-        let TakenRun { rights, family, .. } = self.waiting(move |handle| handle.create(run, spec)).await?;
-        drop(rights);
-        self.detach(family.root())?;
-        Ok(family.root().run.clone())
+    pub async fn start_detached(&self, request: impl Into<StartRequest>) -> Result<RunId, RunError> {
+        let (run, request) = (RunId::new(crate::random::run_id()), request.into());
+        self.waiting(move |handle| {
+            let (taken, _lock) = handle.create_in_place(run, request)?;
+            let TakenRun { rights, family, .. } = taken;
+            drop(rights);
+            let run = &family.root().run;
+            handle.detach(family.root())?;
+            // Until then the run looks like one that nobody runs, beside which another may start.
+            handle.wait_until_owned(run);
+            Ok(run.clone())
+        })
+        .await
     }
 
     /// Starts a background process for a run that has no owner.

@@ -25,6 +25,7 @@ mod named_lock;
 pub mod new_file;
 pub mod notify;
 mod os;
+pub mod own_worktree;
 mod owner;
 pub mod person;
 pub mod plan;

@@ -38,6 +38,7 @@ use crate::feed::{Feed, FeedItem};
 use crate::handle::OwnerStart;
 use crate::inbox::{FRESH, InboxMessage, NOT_ASKED, SocketRequest, event_of};
 use crate::notify::Notifier;
+use crate::own_worktree;
 use crate::person::why_not;
 use crate::seal::InboxKey;
 use crate::snapshot::SnapshotStore;
@@ -132,12 +133,16 @@ impl Owner {
             Err(error) => Err(self.lost_log(error).await),
         };
         // Git hooks may have left processes behind, and so may agents that killed their host or its guard.
-        let (run, dir) = (self.state.run.clone(), self.context.dir.clone());
+        let (state, dir) = (self.state.clone(), self.context.dir.clone());
         let snapshots = self.state.is_done().then(|| self.context.snapshots());
+        let is_over = outcome.is_ok();
         let end = move || {
             snapshots.iter().for_each(SnapshotStore::clear);
             end_all_adopted();
-            clear_groups(&run, &dir);
+            clear_groups(&state.run, &dir);
+            if is_over {
+                own_worktree::clear(&state, &dir);
+            }
         };
         let _ = tokio::task::spawn_blocking(end).await;
         outcome.map(|()| self.state)

@@ -5,6 +5,7 @@
 //! - [`flags`] and [`inputs`] read the command line.
 //! - [`session_settings`] combines flags, workflow and settings for each session.
 //! - [`jobs`] checks that tasks can run in parallel.
+//! - [`own_worktree`] plans the worktree of the run itself.
 //! - [`inspect`] tries out the prompt of the only session.
 //! - [`entity`] writes the prompt of an entity when its node starts.
 
@@ -15,6 +16,7 @@ mod inputs;
 mod inspect;
 mod jobs;
 mod nodes;
+mod own_worktree;
 mod programs;
 mod session_settings;
 mod side_by_side;
@@ -41,6 +43,8 @@ use crate::user_error::{ProblemPart, UserError, UserErrorKind};
 use choose::{Selection, SetAside, WorkflowSources, set_aside};
 pub(crate) use entity::{PromptContext, texts as entity_texts};
 pub use flags::checks;
+pub(crate) use own_worktree::uncommitted;
+pub use own_worktree::{PlannedWorktree, WantedBranch};
 use session_settings::PlanInputs;
 
 /// A request to run something.
@@ -109,6 +113,8 @@ pub struct PlanFlags {
     pub on_permission: Option<OnPermission>,
     /// `--on-question`
     pub on_question: Option<OnQuestion>,
+    /// `--worktree`
+    pub worktree: Option<WantedBranch>,
 }
 
 /// The specification of a run, with everything a person should know before it starts.
@@ -125,6 +131,8 @@ pub struct Plan {
     pub durability: Durability,
     /// True if a session uses the simulated agent of this binary.
     pub is_simulated: bool,
+    /// The worktree to make for the run.
+    pub worktree: Option<PlannedWorktree>,
 }
 
 impl Plan {
@@ -194,6 +202,7 @@ fn planned(home: &Home, request: &RunRequest, cwd: &Path, resolved: &Resolved) -
     flags::one_driver(request, &spec)?;
     jobs::need_a_repository(&request.flags, &spec, &mut warnings)?;
     jobs::note_missing_checks(&spec, &mut warnings);
+    let worktree = own_worktree::of(&request.flags, &spec, &mut warnings)?;
     side_by_side::refuse(&spec)?;
     programs::refuse_typos(home, &spec)?;
     inspect::ahead(home, &spec, &mut warnings)?;
@@ -201,7 +210,7 @@ fn planned(home: &Home, request: &RunRequest, cwd: &Path, resolved: &Resolved) -
     let durability = config::durability_of(&resolved.settings);
     let warnings = each_once(found.into_iter().chain(warnings.into_iter().map(ProblemPart::from)));
     let is_simulated = is_simulated(home, &spec);
-    Ok(Plan { spec, workflow: main.workflow, worst, warnings, notes, durability, is_simulated })
+    Ok(Plan { spec, workflow: main.workflow, worst, warnings, notes, durability, is_simulated, worktree })
 }
 
 /// Decides whether a session uses a driver that is part of this binary.

@@ -230,6 +230,30 @@ pub fn are_about_files(rules: &PermissionRules) -> bool {
         || bounds.iter().any(|bound| any([&[], &bound.deny, &bound.ask], &bound.only, &bound.limits))
 }
 
+/// Returns false if the rules forbid every tool that changes files, and the shell.
+pub fn may_write(isolation: Isolation, rules: &PermissionRules) -> bool {
+    let writers = [(ToolName::Edit, "edit"), (ToolName::Write, "write"), (ToolName::Shell, "bash")];
+    writers.into_iter().any(|(tool, name)| in_preset(isolation, tool) && !forbids(rules, tool, name))
+}
+
+/// Decides whether the rules forbid every call of a tool.
+fn forbids(rules: &PermissionRules, tool: ToolName, name: &str) -> bool {
+    let denies = |deny: &[String], limits: &[LimitRule]| {
+        let last = limits.iter().rev().take_while(|limit| limit.effect == ToolEffect::Deny);
+        let mut denied = deny.iter().chain(last.map(|limit| &limit.rule));
+        denied.any(|rule| is_about_all(rule, name))
+    };
+    // A name that Windlass does not know may stand for any tool.
+    let lists = |only: &Vec<String>| {
+        let kind = |rule: &String| tools::kind(name_of(rule));
+        only.iter().any(|rule| kind(rule).map_or(!rule.starts_with("mcp__"), |kind| kind == tool))
+    };
+    let leaves_out = |only: &Option<Vec<String>>| only.as_ref().is_some_and(|only| !lists(only));
+    denies(&rules.deny, &rules.limits)
+        || leaves_out(&rules.only)
+        || rules.bounds.iter().any(|bound| denies(&bound.deny, &bound.limits) || leaves_out(&bound.only))
+}
+
 /// Returns true if a tool always passes: it affects only the conversation, or it belongs to Windlass.
 pub fn is_inner(call: &ToolCall) -> bool {
     call.tool == ToolName::Plan || call.is_of_windlass()
@@ -324,6 +348,22 @@ mod tests {
 
     fn ruling(isolation: Isolation, tool: &str) -> bool {
         decide(isolation, &PermissionRules::default(), "/w", tool, &json!({})) == Ruling::Allow
+    }
+
+    #[test]
+    fn only_rules_that_forbid_every_writer_make_a_session_read_only() {
+        let list = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let may = |rules: PermissionRules| may_write(Isolation::Strict, &rules);
+        assert!(may(PermissionRules::default()));
+        assert!(may(PermissionRules { deny: list(&["Edit", "Write"]), ..Default::default() }));
+        assert!(may(PermissionRules { deny: list(&["Edit", "Write", "Bash(rm *)"]), ..Default::default() }));
+        assert!(!may(PermissionRules { deny: list(&["Edit", "Write", "Bash"]), ..Default::default() }));
+        let only = |names: &[&str]| PermissionRules { only: Some(list(names)), ..Default::default() };
+        assert!(!may(only(&["Read", "Grep", "mcp__docs__find"])));
+        assert!(may(only(&["Read", "Bash(git log:*)"])));
+        assert!(may(only(&["Read", "*"])), "an unknown name may be any tool");
+        let bound = FileLimits { only: Some(list(&["Read"])), ..FileLimits::default() };
+        assert!(!may(PermissionRules { bounds: vec![bound], ..Default::default() }));
     }
 
     #[test]

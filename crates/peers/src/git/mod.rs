@@ -37,6 +37,7 @@ pub use land::{LandError, Landing, LandingTimeouts, land, land_within};
 pub use lock::LockError;
 pub use remove::{KeepReason, Removal, remove};
 pub use renew::{Renewal, renew};
+pub use repository::{branch_commit, checked_out_at, is_branch_name};
 pub use snapshot::{
     ChangedFile, DiffForm, LeftAlone, RestorePlan, SnapshotError, SnapshotFolder, SnapshotRequest,
     changed_files, commits_since, diff_trees, plan_restore, restore, save_before, take_snapshot,

@@ -58,7 +58,7 @@ fn is_commit(text: &str) -> bool {
 }
 
 /// Decides whether git accepts a branch name.
-pub(super) fn is_branch_name(dir: &Path, name: &str) -> Result<bool, GitError> {
+pub fn is_branch_name(dir: &Path, name: &str) -> Result<bool, GitError> {
     if name.starts_with('-') || name == "HEAD" || name.contains('\0') {
         return Ok(false);
     }
@@ -66,12 +66,22 @@ pub(super) fn is_branch_name(dir: &Path, name: &str) -> Result<bool, GitError> {
 }
 
 /// Returns the commit of a branch, if it exists.
-pub(super) fn branch_commit(dir: &Path, branch: &str) -> Result<Option<String>, GitError> {
+pub fn branch_commit(dir: &Path, branch: &str) -> Result<Option<String>, GitError> {
     match git(dir, &["rev-parse", "--verify", "--quiet", &format!("refs/heads/{branch}^{{commit}}")]) {
         Ok(said) => Ok(Some(line(&said))),
         Err(GitError::Failed { code: Some(1), .. }) => Ok(None),
         Err(e) => Err(e),
     }
+}
+
+/// Returns the working tree in which a branch is checked out or being rebased, if any.
+pub fn checked_out_at(dir: &Path, branch: &str) -> Result<Option<PathBuf>, WorktreeError> {
+    let common = common_dir(dir)?;
+    let _lock = super::lock::metadata(&common)?;
+    let found = entries(&common)?.into_iter().find(|entry| entry.branch.as_deref() == Some(branch));
+    let rebased =
+        || linked(&common).into_iter().find(|(git_dir, _)| rebasing(git_dir).as_deref() == Some(branch));
+    Ok(found.map(|entry| entry.path).or_else(|| rebased().map(|(_, path)| path)))
 }
 
 /// Decides whether `newer` contains every commit of `older`.

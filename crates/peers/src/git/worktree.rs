@@ -24,7 +24,8 @@ pub struct Worktree {
     pub base: String,
     pub(super) common: PathBuf,
     pub(super) git_dir: PathBuf,
-    pub(super) made_branch: bool,
+    /// Windlass made the branch, and so may delete it once it is merged.
+    pub made_branch: bool,
 }
 
 /// An error from creating, reading or removing a worktree.
@@ -92,6 +93,13 @@ impl WorktreeError {
             WorktreeError::Git(error) => Some(error),
             _ => None,
         }
+    }
+}
+
+impl Worktree {
+    /// Returns the git folder that all worktrees of the repository share.
+    pub fn common(&self) -> &Path {
+        &self.common
     }
 }
 

@@ -162,6 +162,7 @@ pub(crate) fn spec_of(workflow: &Workflow) -> Spec {
         others: BTreeMap::new(),
         parent: None,
         notify: Default::default(),
+        worktree: None,
     }
 }
 

@@ -17,7 +17,7 @@ mod worktree;
 use gate::Gate;
 pub(crate) use prepare::{TRACKER_MAX, create_tracker};
 pub(crate) use tasks::{place as tasks_place, task_value};
-pub(crate) use worktree::{in_a_repository, on_a_branch};
+pub(crate) use worktree::{WORKTREES, below_the_top, folder_in, in_a_repository, on_a_branch};
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};

@@ -31,7 +31,7 @@ use landing::{LandingJob, LandingResult, LandingStop, bring_back, cut_off, keep_
 /// The advice for users where worktrees are impossible.
 const WITHOUT: &str = "`--jobs 1` needs no worktree";
 /// The folder of worktrees in a run's folder.
-const FOLDER: &str = "worktrees";
+pub(crate) const WORKTREES: &str = "worktrees";
 /// The maximum number of characters of a task's id in the names of its worktree and branch.
 const SLUG: usize = 40;
 /// The maximum number of worktrees of one name in a run.
@@ -147,7 +147,7 @@ fn make_at(workspace: &Path, wanted: &WorktreeRequest<'_>) -> Result<(String, St
     let below = below_the_top(workspace).map_err(|error| of(&error))?;
     let name = name_for(wanted).map_err(&failed)?;
     let branch = format!("windlass/{}/{name}", wanted.run);
-    let path = wanted.dir.join(FOLDER).join(&name);
+    let path = wanted.dir.join(WORKTREES).join(&name);
     let base = format!("refs/heads/{}", wanted.target);
     let made = git::create(workspace, &path, &branch, &base).map_err(|error| of(&error))?;
     let folder = folder_in(&made.path, &below).map_err(&failed)?;
@@ -195,13 +195,13 @@ pub(crate) fn on_a_branch(workspace: &Path) -> Result<String, String> {
 }
 
 /// Returns the path of the workspace below the top of its repository; empty at the top.
-fn below_the_top(workspace: &Path) -> Result<PathBuf, GitError> {
+pub(crate) fn below_the_top(workspace: &Path) -> Result<PathBuf, GitError> {
     let said = git::git(workspace, &["rev-parse", "--show-prefix"])?;
     Ok(PathBuf::from(String::from_utf8_lossy(&said).trim_end_matches('\n')))
 }
 
 /// Returns the workspace's folder inside a worktree.
-fn folder_in(worktree: &Path, below: &Path) -> Result<String, String> {
+pub(crate) fn folder_in(worktree: &Path, below: &Path) -> Result<String, String> {
     let folder = worktree.join(below);
     let real = folder.canonicalize().ok().filter(|real| real.starts_with(worktree) && real.is_dir());
     let text = real.and_then(|real| real.to_str().map(str::to_owned));
@@ -213,7 +213,7 @@ fn folder_in(worktree: &Path, below: &Path) -> Result<String, String> {
 /// Chooses a worktree name that is unique in this run. Records its owner before the worktree is made, so that
 /// a repeated effect finds its own and another round of the same task gets a new one.
 fn name_for(wanted: &WorktreeRequest<'_>) -> Result<String, String> {
-    let folder = wanted.dir.join(FOLDER);
+    let folder = wanted.dir.join(WORKTREES);
     files::make_private_dir(&folder).map_err(|error| chain(&error))?;
     let owner = wanted.effect.to_string();
     for count in (wanted.attempt.max(1)..).take(NAMESAKES as usize) {

@@ -13,6 +13,7 @@ use windlass_store::{Projection, RunMatch};
 use super::Handle;
 use crate::children::{self, EndedChildren};
 use crate::clock::now;
+use crate::effect::WORKTREES;
 use crate::error::RunError;
 use crate::inbox::InboxMessage;
 use crate::recover;
@@ -207,8 +208,9 @@ impl Handle {
     }
 }
 
-/// Returns true if a folder contains more than the lock of its owner.
+/// Returns true if a folder contains more than the lock of its owner and the worktree of a new run, which
+/// Windlass makes before it records the run.
 fn is_used(dir: &Path) -> bool {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
-    entries.map(|entry| entry.file_name()).any(|name| name != "owner.lock")
+    entries.map(|entry| entry.file_name()).any(|name| name != "owner.lock" && name != WORKTREES)
 }

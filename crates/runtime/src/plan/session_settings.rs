@@ -75,6 +75,7 @@ impl PlanInputs<'_> {
             others: BTreeMap::new(),
             parent: None,
             notify: self.notify(warnings)?,
+            worktree: None,
         })
     }
 

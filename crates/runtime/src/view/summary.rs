@@ -3,11 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use windlass_core::event::Event;
 use windlass_core::id::RunId;
 use windlass_core::time::Moment;
 use windlass_store::{Projection, RunRow};
 
 use super::RunStatus;
+use crate::effect::WORKTREES;
 use crate::error::RunError;
 use crate::handle::Handle;
 
@@ -24,6 +26,8 @@ pub struct RunSummary {
     pub workflow: String,
     /// The folder in which its sessions work.
     pub workspace: String,
+    /// The folder in which a person started it, if it works in a worktree of its own.
+    pub checkout: Option<String>,
     pub driver: String,
     /// The current turn.
     pub turn: u32,
@@ -47,6 +51,7 @@ impl RunSummary {
             reason,
             workflow,
             workspace,
+            checkout: None,
             driver,
             turn: iteration,
             cost_usd,
@@ -107,12 +112,13 @@ impl RunFilter {
             StatusFilter::Over => run.status.is_over(),
             StatusFilter::Only(status) => run.status == status,
         };
-        let workspace = Path::new(&run.workspace);
-        let folder = match &self.folder {
+        let is_there = |place: &Path| match &self.folder {
             FolderFilter::Anywhere => true,
-            FolderFilter::Below(folder) => workspace.starts_with(folder),
-            FolderFilter::Around(folder) => folder.starts_with(workspace),
+            FolderFilter::Below(folder) => place.starts_with(folder),
+            FolderFilter::Around(folder) => folder.starts_with(place),
         };
+        let places = std::iter::once(&run.workspace).chain(&run.checkout);
+        let folder = places.map(Path::new).any(is_there);
         let origin = match self.origin {
             OriginFilter::Anybody => true,
             OriginFilter::NoRun => run.parent.is_none(),
@@ -171,7 +177,21 @@ impl Handle {
 
     fn summary(&self, row: RunRow) -> RunSummary {
         let status = self.owned(&row.id, RunStatus::of_word(&row.projection.status));
-        RunSummary::of(row, status)
+        let mut summary = RunSummary::of(row, status);
+        summary.checkout = self.checkout_of(&summary);
+        summary
+    }
+
+    /// Returns the folder in which a person started a run that works in a worktree of its own.
+    fn checkout_of(&self, run: &RunSummary) -> Option<String> {
+        let own = self.store.run_dir(&run.run).join(WORKTREES);
+        if !Path::new(&run.workspace).starts_with(own.canonicalize().unwrap_or(own)) {
+            return None;
+        }
+        match self.record_at(&run.run, 1).ok()??.event {
+            Event::RunStarted { spec } => Some(spec.worktree?.checkout),
+            _ => None,
+        }
     }
 }
 

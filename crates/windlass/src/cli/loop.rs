@@ -2,8 +2,9 @@
 
 use windlass_runtime::plan::WantedWorkflow;
 
+use super::own_worktree;
 use super::report::Report;
-use super::run_flags::{LIMITS, RunFlags};
+use super::run_flags::{LIMITS, RunFlags, WORK};
 use crate::exit::Exit;
 
 const EXAMPLES: &str = "\
@@ -32,6 +33,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TEXT", value_parser = signal, help_heading = LIMITS)]
     until_signal: Option<String>,
 
+    /// Work in a new git worktree, on a new branch or on BRANCH, and leave this folder as it is
+    #[arg(long, value_name = "BRANCH", num_args = 0..=1, require_equals = true, default_missing_value = "",
+        help_heading = WORK)]
+    worktree: Option<String>,
+
     #[command(flatten)]
     pub(super) flags: RunFlags,
 }
@@ -48,5 +54,6 @@ fn signal(text: &str) -> Result<String, String> {
 /// Runs `windlass loop`.
 pub(crate) fn perform(mut args: Args) -> Result<Exit, Report> {
     args.flags.until_signal = args.until_signal;
+    args.flags.worktree = args.worktree.map(own_worktree::wanted);
     args.flags.carry_out(WantedWorkflow::Loop, &args.prompt)
 }

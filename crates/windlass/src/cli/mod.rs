@@ -37,6 +37,7 @@ mod mistake;
 mod next_command;
 mod output;
 mod overview;
+mod own_worktree;
 mod pause;
 mod plugin;
 mod ps;

@@ -7,7 +7,7 @@ use std::io::Write;
 
 use windlass_core::id::RunId;
 use windlass_runtime::catalog::Diagnostic;
-use windlass_runtime::error::{LostFile, RunError};
+use windlass_runtime::error::{BusyRun, LostFile, RunError};
 use windlass_runtime::handle::OwnerProcess;
 use windlass_runtime::tasks::TasksError;
 use windlass_runtime::user_error::UserError;
@@ -190,6 +190,7 @@ fn exit_of(error: &RunError) -> Exit {
         | RunError::StateGone(_)
         | RunError::LogGone { .. }
         | RunError::LogBehind { .. }
+        | RunError::NoWorktree(_)
         | RunError::Watch(_) => Exit::Configuration,
         RunError::Lease { .. }
         | RunError::NoSuchRun(_)
@@ -199,6 +200,7 @@ fn exit_of(error: &RunError) -> Exit {
         | RunError::WouldEnd { .. }
         | RunError::AlreadyAnswered(_)
         | RunError::NothingAsked(_)
+        | RunError::FolderBusy { .. }
         | RunError::Tasks(TasksError::Held { .. }) => Exit::Usage,
         RunError::Tasks(_) => Exit::Configuration,
         RunError::LoopHeld { .. } | RunError::Refused(_) => Exit::Refused,
@@ -246,6 +248,14 @@ fn hint_of(error: &RunError) -> Option<String> {
                 "`windlass cancel {run}` ends it; if its process is gone, `windlass resume {run}` continues it"
             )
         }
+        RunError::FolderBusy { run, other, .. } => {
+            let look = match other {
+                BusyRun::Owned => format!("`windlass attach {run}` follows it"),
+                BusyRun::Orphaned => format!("its agent still works: `windlass resume {run}` continues it"),
+                BusyRun::NotInLog => format!("its agent still works: `windlass cancel {run}` ends it"),
+            };
+            format!("{look}; --worktree starts the new run in its own folder, --beside starts it here")
+        }
         RunError::NoSuchRun(_) => "`windlass ps` lists the runs".to_owned(),
         RunError::Ambiguous { .. } => "type more of the id".to_owned(),
         RunError::Over(run) => format!("`windlass show {run}` shows how it ended"),
@@ -291,6 +301,7 @@ fn hint_of(error: &RunError) -> Option<String> {
         },
         RunError::Abandoned => "`windlass resume` continues it".to_owned(),
         RunError::Create(_)
+        | RunError::NoWorktree(_)
         | RunError::Read(_)
         | RunError::Inbox(_)
         | RunError::Encode(_)

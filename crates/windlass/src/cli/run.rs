@@ -4,6 +4,7 @@ use windlass_core::entity::EntityKind;
 use windlass_runtime::plan::WantedWorkflow;
 
 use super::complete;
+use super::own_worktree;
 use super::report::Report;
 use super::run_flags::{RunFlags, WORK, jobs};
 use super::sanitize::plain_line;
@@ -17,6 +18,7 @@ Examples:
   windlass run - < task.md                  read the input from a file
   windlass run \"fix #12\" --check \"test=cargo test\" --timeout 2h
   windlass run \"login flow\" --plugin ./e2e -- --add-dir ../shared
+  windlass run \"fix #12\" --worktree            leave this folder as it is
   windlass run --skill commit \"the parser\"  run one session with a skill
   windlass run --agent reviewer \"the last three commits\"";
 
@@ -62,6 +64,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", value_parser = jobs, allow_negative_numbers = true, conflicts_with = "entity", help_heading = WORK)]
     jobs: Option<u32>,
 
+    /// Work in a new git worktree, on a new branch or on BRANCH, and leave this folder as it is
+    #[arg(long, value_name = "BRANCH", num_args = 0..=1, require_equals = true, default_missing_value = "",
+        help_heading = WORK)]
+    worktree: Option<String>,
+
     #[command(flatten)]
     pub(crate) flags: RunFlags,
 }
@@ -106,6 +113,7 @@ fn quoted(word: &str) -> String {
 /// Runs `windlass run`.
 pub(crate) fn perform(mut args: Args) -> Result<Exit, Report> {
     args.flags.jobs = args.jobs;
+    args.flags.worktree = args.worktree.clone().map(own_worktree::wanted);
     if args.input.is_none() && args.skill.is_none() && args.command.is_none() && args.workflow.is_none() {
         return Err(Report::usage("there is nothing to work on: INPUT is missing").hint(
             "say what to do, in quotes: windlass run \"fix the login\"; `-` reads it from standard input",
@@ -120,6 +128,10 @@ pub(crate) fn perform(mut args: Args) -> Result<Exit, Report> {
         if input.starts_with("--") {
             return Err(Report::usage(format!("there is no flag `{}`", plain_line(&input)))
                 .hint("`windlass run --help` lists the flags; put an INPUT of several words in quotes"));
+        }
+        if args.worktree.as_deref() == Some("") {
+            return Err(Report::usage("INPUT must be a single argument")
+                .hint("put it in quotes, and write a branch as --worktree=BRANCH"));
         }
         return Err(Report::usage("INPUT must be a single argument")
             .hint("put it in quotes: windlass run \"fix the login\""));

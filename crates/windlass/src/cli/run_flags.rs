@@ -14,8 +14,8 @@ use windlass_core::id::RunId;
 use windlass_core::looping::LoopMode;
 use windlass_core::spec::{OnPermission, OnQuestion};
 use windlass_runtime::catalog::Diagnostic;
-use windlass_runtime::handle::Handle;
-use windlass_runtime::plan::{Plan, PlanFlags, RunRequest, WantedWorkflow, give_up, plan};
+use windlass_runtime::handle::{Beside, Handle, StartRequest};
+use windlass_runtime::plan::{Plan, PlanFlags, RunRequest, WantedBranch, WantedWorkflow, give_up, plan};
 use windlass_runtime::user_error::ProblemPart;
 
 use super::budget;
@@ -25,6 +25,7 @@ use super::entities::announce_lines;
 use super::feed::{envelope, words};
 use super::invocation::{Invocation, block_on, print, wait_for, waiting_runtime};
 use super::report::{Report, note, warn};
+use super::sanitize::plain_short;
 use super::sim_script;
 use super::stray;
 use super::trust::trust_now;
@@ -40,6 +41,8 @@ pub(super) const REQUESTS: &str = "Questions and permissions";
 
 /// The largest input, in bytes. No prompt may be larger.
 const INPUT_MAX: u64 = 1 << 20;
+/// The number of uncommitted files that are named.
+const UNCOMMITTED: usize = 3;
 /// The time after which Windlass tells a person why planning takes long.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The time in which a background process must become the owner of its run.
@@ -116,6 +119,13 @@ pub(crate) struct RunFlags {
     /// Show what the run would do, and start nothing
     #[arg(long)]
     dry_run: bool,
+
+    /// Start even if another run writes in this folder
+    #[arg(long)]
+    beside: bool,
+
+    #[arg(skip)]
+    pub(super) worktree: Option<WantedBranch>,
 
     #[arg(skip)]
     pub(super) until_signal: Option<String>,
@@ -231,6 +241,7 @@ impl RunFlags {
                 budget: self.budget.unwrap_or_default(),
                 on_permission: self.on_permission,
                 on_question: self.on_question,
+                worktree: self.worktree.clone(),
             },
             agent_args: self.agent_args.clone(),
             interactive: !self.detach && !self.watch.json && invocation.has_person(),
@@ -292,12 +303,12 @@ impl RunFlags {
         }
         self.watch.check()?;
         let handle = invocation.open(plan.durability)?;
-        plan.warnings
-            .extend(stray::warn_of(&handle, &plan.spec.workspace).into_iter().map(ProblemPart::from));
+        self.warn_of_strays(&handle, &mut plan);
         block_on(async {
             make_way(&handle, &mut plan).await?;
             let warnings = plan.warning_texts();
-            let running = handle.start(plan.spec).await?;
+            tell_uncommitted(&handle, &plan);
+            let running = handle.start(self.start_request(plan)).await?;
             self.watch.follow_warned(invocation, &handle, running, &warnings).await
         })
     }
@@ -306,10 +317,10 @@ impl RunFlags {
     fn leave(&self, invocation: &Invocation, mut plan: Plan) -> Result<Exit, Report> {
         let handle = invocation.open(plan.durability)?;
         block_on(make_way(&handle, &mut plan))?;
-        plan.warnings
-            .extend(stray::warn_of(&handle, &plan.spec.workspace).into_iter().map(ProblemPart::from));
+        self.warn_of_strays(&handle, &mut plan);
         let warnings = plan.warning_texts();
-        let run = wait_for(handle.start_detached(plan.spec))?;
+        tell_uncommitted(&handle, &plan);
+        let run = wait_for(handle.start_detached(self.start_request(plan)))?;
         wait_for_owner(&handle, &run)?;
         if self.watch.json {
             let data = json!({"warnings": warnings});
@@ -321,6 +332,19 @@ impl RunFlags {
         print(&[run.to_string()])
     }
 
+    fn start_request(&self, plan: Plan) -> StartRequest {
+        let beside = if self.beside { Beside::Allowed } else { Beside::Refused };
+        StartRequest { spec: plan.spec, worktree: plan.worktree, beside }
+    }
+
+    /// Warns of agents whose run is not in the log, where they do not prevent the start.
+    fn warn_of_strays(&self, handle: &Handle, plan: &mut Plan) {
+        if plan.worktree.is_none() && (self.beside || !plan.spec.may_write()) {
+            let texts = stray::warn_of(handle, &plan.spec.workspace);
+            plan.warnings.extend(texts.into_iter().map(ProblemPart::from));
+        }
+    }
+
     fn show_plan(&self, plan: &Plan) -> Result<Exit, Report> {
         if self.watch.json {
             return print(&[envelope("run.planned", words::now(), None, planned::object(plan))]);
@@ -329,8 +353,23 @@ impl RunFlags {
     }
 }
 
+/// Tells a person which files of the folder are not committed.
+fn tell_uncommitted(handle: &Handle, plan: &Plan) {
+    let files = if plan.worktree.is_none() { handle.uncommitted(&plan.spec) } else { Vec::new() };
+    if files.is_empty() {
+        return;
+    }
+    let names: Vec<String> = files.iter().take(UNCOMMITTED).map(|name| plain_short(name, 30)).collect();
+    let more = if files.len() > UNCOMMITTED { ", ..." } else { "" };
+    let count = words::count(u64::try_from(files.len()).unwrap_or(u64::MAX), "uncommitted file");
+    note(&format!("the folder has {count}: {}{more}", names.join(", ")));
+}
+
 /// Ends an unfinished run that would block the new one, and warns about it.
 async fn make_way(handle: &Handle, plan: &mut Plan) -> Result<(), Report> {
+    if plan.worktree.is_some() {
+        return Ok(());
+    }
     if let Some(run) = handle.make_way(&plan.spec).await? {
         let text = format!("run {run} was unfinished in this folder: the new prompt ends it");
         warn(&text);

@@ -19,6 +19,7 @@ use super::feed::{
 use super::invocation::Invocation;
 use super::next_command;
 use super::output::OutputWriter;
+use super::own_worktree;
 use super::report::{Report, note};
 use super::run_flags::OUTPUT;
 use super::task_watch::TaskWatch;
@@ -152,10 +153,15 @@ impl WatchFlags {
         if let Face::Human(_) = face {
             let mut lines = ending_lines(invocation, handle, &state, words::now().since(state.started));
             lines.extend(tasks.tally().iter().flat_map(open_tasks));
+            let worktree = handle.worktree_of(&state.spec).map(|report| own_worktree::lines(&report));
+            lines.extend(worktree.unwrap_or_default().into_iter().map(|line| format!("  {line}")));
             if self.stays {
                 lines.extend(next_command::lines(&state));
             }
             face.write(&mut out, &lines);
+        } else if let (Face::Json(_), Some(report)) = (&*face, handle.worktree_of(&state.spec)) {
+            let line = envelope("run.worktree", words::now(), Some(&run), own_worktree::object(&report));
+            face.write(&mut out, &[line]);
         }
         let exit = exit_of(&state);
         let kept = self.keep_last_message(&state);

@@ -80,7 +80,9 @@ fn a_lost_log_is_noticed_and_what_lives_of_its_runs_can_be_ended() {
         place
             .sealed
             .write("repo/.windlass/workflows/s.yaml", "name: s\nnodes: [ { id: s, shell: 'true' } ]\n");
-        let beside = place.go(&["run", "--workflow", "s", "--json"]);
+        let refused = place.go(&["run", "--workflow", "s", "--json"]);
+        refused.assert_refused(2, &["would write", &format!("windlass cancel {run}")]);
+        let beside = place.go(&["run", "--workflow", "s", "--json", "--beside"]);
         assert_eq!(beside.code, 0, "{what}: {beside}");
         assert!(beside.stderr.contains("still runs: loop.1.1.session in "), "{what}: {beside}");
         let folder = state(&place).join("runs").join(&run);

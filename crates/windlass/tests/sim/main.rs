@@ -5,6 +5,7 @@
 
 mod bad_input;
 mod bad_state;
+mod beside;
 mod broken;
 mod command_rules;
 mod continue_sweep;
@@ -36,6 +37,7 @@ mod moments;
 mod night;
 mod notify;
 mod order;
+mod own_worktree;
 mod owner;
 mod people;
 mod place;

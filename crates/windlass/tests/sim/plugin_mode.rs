@@ -252,13 +252,13 @@ fn a_folder_has_one_run_whose_loop_a_plugin_has() {
     ralph.place.go(&ralph.arguments("SECOND")).assert_refused(REFUSED, &words);
     ralph.place.go(&[&ralph.arguments("SECOND")[..], &["--detach"]].concat()).assert_refused(REFUSED, &words);
     // The plugin would loop the sessions of another mode, too.
-    let ran = ralph.place.go(&["loop", "THIRD", "--plugin", &ralph.plugin, "--json"]);
+    let ran = ralph.place.go(&["loop", "THIRD", "--plugin", &ralph.plugin, "--json", "--beside"]);
     ran.assert_refused(REFUSED, &words);
     assert_eq!(fs::read_to_string(ralph.state()).unwrap(), armed);
     assert_eq!((ralph.place.requests().len(), ralph.place.ps().len()), (1, 1), "nothing was begun");
     // Without the plugin nothing would be looped.
     ralph.place.script(json!({"turns": [{"steps": [done()]}]}));
-    ralph.place.go(&["loop", "FOURTH", "--json"]).assert_ended(0, "completed", "marker", 1);
+    ralph.place.go(&["loop", "FOURTH", "--json", "--beside"]).assert_ended(0, "completed", "marker", 1);
 
     assert_eq!(ralph.place.go(&["cancel", &run]).code, 0);
     first.end().assert_ended(130, "cancelled", "user", 0);
@@ -269,7 +269,7 @@ fn a_folder_has_one_run_whose_loop_a_plugin_has() {
 #[test]
 fn a_run_that_would_be_looped_too_keeps_the_folder() {
     let ralph = Ralph::playing(json!([hanging()]));
-    let flags = ["loop", "FIRST", "--plugin", &ralph.plugin, "--json"];
+    let flags = ["loop", "FIRST", "--plugin", &ralph.plugin, "--json", "--beside"];
     let (mut first, mut second) = (ralph.place.start(&flags), ralph.place.start(&flags));
     let runs = [first.run(), second.run()];
     ralph.place.file("sign");
@@ -286,7 +286,8 @@ fn a_run_that_would_be_looped_too_keeps_the_folder() {
 #[test]
 fn of_several_that_start_at_once_one_has_the_folder() {
     let ralph = Ralph::playing(json!([hanging()]));
-    let all: Vec<_> = (0..5).map(|_| ralph.place.start(&ralph.arguments("it"))).collect();
+    let arguments = [&ralph.arguments("it")[..], &["--beside"]].concat();
+    let all: Vec<_> = (0..5).map(|_| ralph.place.start(&arguments)).collect();
     ralph.place.file("sign");
     let is_waiting =
         |going: &crate::place::Going| going.lines().iter().any(|line| line["type"] == "run.started");

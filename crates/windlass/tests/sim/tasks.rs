@@ -298,7 +298,7 @@ fn a_second_run_on_the_same_file_is_refused_while_the_first_lives_and_not_after(
     let before = text(&place);
     let by = format!("is being worked on by run {first_id}");
     for file in ["tasks.json", "link.json"] {
-        let ran = run(&place, &["--file", file]);
+        let ran = run(&place, &["--file", file, "--beside"]);
         assert_eq!(ran.code, 2, "{ran}");
         assert!(
             ran.stderr.contains(&by) && ran.stderr.contains(&format!("`windlass cancel {first_id}`")),
@@ -307,7 +307,7 @@ fn a_second_run_on_the_same_file_is_refused_while_the_first_lives_and_not_after(
     }
     let runs = place.go(&["ps", "--json"]).lines.len();
     assert_eq!(runs, 1, "there is no second run");
-    let later = run_document(&place);
+    let later = place.go(&["run", "--workflow", "own", "--json", "--beside"]);
     later.assert_ended(8, "blocked", "tasks_unreadable", 0);
     assert!(detail(&later).contains(&by), "{later}");
     assert_eq!(text(&place), before);

@@ -62,6 +62,7 @@ impl Story {
             others: BTreeMap::new(),
             parent: None,
             notify: Default::default(),
+            worktree: None,
         };
         let begun = Event::RunStarted { spec: Box::new(spec.clone()) };
         let (state, step) = start(RunId::new("r"), spec, Moment(0));

@@ -107,6 +107,7 @@ pub(super) fn spec_of(body: Vec<Drawn>) -> Spec {
         others: BTreeMap::new(),
         parent: None,
         notify: Default::default(),
+        worktree: None,
     }
 }
 

@@ -170,6 +170,9 @@ fn started(spec: &Spec) -> Value {
     if let (Value::Object(map), None) = (&mut data, only) {
         map.insert("nodes".to_owned(), nodes::list(&spec.body).into());
     }
+    if let (Value::Object(map), Some(own)) = (&mut data, &spec.worktree) {
+        map.insert("worktree".to_owned(), json!(own));
+    }
     if let (Value::Object(map), Some(parent)) = (&mut data, &spec.parent) {
         map.insert("parent".to_owned(), json!({"run": parent.run, "node": parent.node}));
     }

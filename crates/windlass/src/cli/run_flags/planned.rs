@@ -16,6 +16,7 @@ use windlass_runtime::plan::Plan;
 use windlass_runtime::rehearse::rehearse;
 
 use super::super::feed::words;
+use super::super::own_worktree;
 use super::super::sanitize::{plain, plain_line, plain_short};
 
 /// The longest text that is shown for one step of the rehearsal.
@@ -27,6 +28,7 @@ pub(super) fn object(plan: &Plan) -> Value {
     let Value::Object(map) = &mut data else { return data };
     map.insert("worst".to_owned(), plan.worst.as_str().into());
     map.insert("warnings".to_owned(), json!(plan.warning_texts()));
+    map.extend(plan.worktree.as_ref().map(|own| ("worktree".to_owned(), own_worktree::planned_object(own))));
     if let Some((_, session_settings)) = plan.spec.only_session() {
         map.insert("driver".to_owned(), json!(session_settings.driver));
         map.insert("isolation".to_owned(), session_settings.isolation.word().into());
@@ -47,6 +49,7 @@ pub(super) fn lines(plan: &Plan) -> Vec<String> {
     let mut lines = vec![format!("workflow    {}", plain_line(&spec.workflow))];
     lines.extend(only.into_iter().flat_map(driver));
     lines.push(format!("workspace   {}", plain_line(&spec.workspace)));
+    lines.extend(plan.worktree.as_ref().map(|own| format!("worktree    {}", own_worktree::planned(own))));
     match only {
         Some(session_settings) => lines.extend(bounds(session_settings)),
         None => lines.push(format!("turns       {}", plain_line(&plan.worst))),

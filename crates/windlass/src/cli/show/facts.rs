@@ -6,6 +6,7 @@ use windlass_core::launch::files;
 use windlass_core::looping::LoopRules;
 use windlass_core::run::{Activity, ListenState, Progress, RunState, Waiting};
 use windlass_runtime::handle::Handle;
+use windlass_runtime::own_worktree::kept_tracker;
 use windlass_runtime::view::RunView;
 use windlass_runtime::workspace::FolderCheck;
 
@@ -15,6 +16,7 @@ use super::super::feed::{
     OtherRequests, answer_object, answered, default_of, describe_ask, envelope, gist, rfc3339, words,
 };
 use super::super::fit;
+use super::super::own_worktree;
 use super::super::sanitize::{plain, plain_line, plain_short, shorten};
 use super::super::terminal::{Terminal, TextTone};
 use super::{RunDetails, ShownTurn, nodes};
@@ -47,7 +49,7 @@ pub(super) fn object(handle: &Handle, details: &RunDetails) -> String {
         "isolation": session_settings.map(|session_settings| session_settings.isolation.word()),
         "mode": rules.map(|rules| rules.mode.word()),
         "max_iterations": if is_many { None } else { Some(rules.map_or(1, |rules| rules.max_iterations)) },
-        "tracker": tracker(state),
+        "tracker": tracker(view),
         "iterations": state.turns(),
         "started": rfc3339(state.started),
         "usage": usage,
@@ -66,7 +68,11 @@ pub(super) fn object(handle: &Handle, details: &RunDetails) -> String {
         map.insert("children".to_owned(), children.iter().map(child).collect::<Vec<_>>().into());
         map.insert("paused".to_owned(), state.bookkeeping.paused.into());
     }
-    let missing = view.absence(FolderCheck::Close).map(|why| words::missing_folder(&spec.workspace, why));
+    // Windlass removes the worktree of a finished run that changed nothing.
+    let absence = view.absence(FolderCheck::Close).filter(|_| spec.worktree.is_none() || !state.is_done());
+    let missing = absence.map(|why| words::missing_folder(&spec.workspace, why));
+    let report = handle.worktree_of(spec);
+    map.extend(report.map(|report| ("worktree".to_owned(), own_worktree::object(&report))));
     map.extend(missing.map(|text| ("missing_folder".to_owned(), text.into())));
     map.extend(spec.parent.as_ref().map(|parent| ("parent".to_owned(), json!(parent))));
     envelope("run", words::now(), Some(&view.run), data)
@@ -95,10 +101,16 @@ fn rules(state: &RunState) -> Option<&LoopRules> {
 }
 
 /// Returns the path of the loop's tracker. Without a path of its own it uses the engine's.
-fn tracker(state: &RunState) -> Option<String> {
+fn tracker(view: &RunView) -> Option<String> {
+    const NAME: &str = "loop-tracker.md";
+    let state = &view.state;
     let path = rules(state)?.tracker_path.as_deref()?;
     Some(match path {
-        "" => format!("{}/.windlass/runs/{}/loop-tracker.md", state.spec.workspace, state.run),
+        "" => {
+            let kept = kept_tracker(&view.dir).join(NAME);
+            let own = format!("{}/.windlass/runs/{}/{NAME}", state.spec.workspace, state.run);
+            if kept.exists() { kept.display().to_string() } else { own }
+        }
         path => path.to_owned(),
     })
 }
@@ -125,6 +137,10 @@ pub(super) fn lines(screen: Terminal, handle: &Handle, details: &RunDetails) -> 
         fact("driver", &format!("{} ({})", plain_line(&driver.name), plain_line(&driver.program)));
     }
     fact("workspace", &plain_line(&spec.workspace));
+    if let Some(own) = &spec.worktree {
+        fact("branch", &plain_line(&own.branch));
+        fact("started in", &plain_line(&own.checkout));
+    }
     if let Some((_, session_settings)) = spec.only_session() {
         fact("isolation", session_settings.isolation.word());
     }
@@ -134,7 +150,7 @@ pub(super) fn lines(screen: Terminal, handle: &Handle, details: &RunDetails) -> 
         fact("mode", rules.mode.word());
         fact("iterations", &format!("{} finished of {most}", state.turns()));
     }
-    if let Some(path) = tracker(state) {
+    if let Some(path) = tracker(view) {
         fact("tracker", &plain_line(&path));
     }
     fact("started", &words::date(state.started));
@@ -149,6 +165,9 @@ pub(super) fn lines(screen: Terminal, handle: &Handle, details: &RunDetails) -> 
     more.extend(answers("  answers", details, |_| true));
     more.extend(sessions("  sessions", view, &details.turns.iter().collect::<Vec<_>>(), details.is_many()));
     more.extend(changes(handle, view));
+    let worktree = handle.worktree_of(spec).filter(|_| state.is_done());
+    let worktree = worktree.map(|report| own_worktree::lines(&report)).unwrap_or_default();
+    more.extend(worktree.iter().map(|line| format!("  {line}")));
     more.extend(last_words(state));
     more.extend(what_now(screen, handle, view));
     lines.extend(fit::wrap_all(&more, 2, limit));

@@ -183,6 +183,7 @@ fn spec(workflow: &str, body: Vec<Node>) -> Spec {
         others: BTreeMap::new(),
         parent: None,
         notify: Default::default(),
+        worktree: None,
     }
 }
 
