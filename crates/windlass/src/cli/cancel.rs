@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use windlass_core::id::RunId;
+use windlass_core::run::FinalStatus;
 use windlass_runtime::children::EndedChildren;
 use windlass_runtime::error::RunError;
 use windlass_runtime::handle::Handle;
@@ -98,13 +99,22 @@ fn tell(handle: &Handle, run: &RunId, status: RunStatus, json: bool) -> Result<E
     let is_over = status.is_over();
     let owner = handle.owner(run).filter(|_| !is_over);
     if json {
+        let kind = match status {
+            RunStatus::Ended(FinalStatus::Cancelled) => "run.cancelled",
+            // The run was faster than the request.
+            _ if is_over => "run.already_over",
+            _ => "run.cancelling",
+        };
         let mut data = json!({"status": status.word()});
         if let (Some(owner), serde_json::Value::Object(map)) = (owner, &mut data) {
             map.insert("waits_for".to_owned(), json!({"process": owner.pid, "stopped": owner.is_stopped}));
         }
-        return print(&[envelope("run.cancelled", words::now(), Some(run), data)]);
+        return print(&[envelope(kind, words::now(), Some(run), data)]);
     }
     note(&match (is_over, owner) {
+        (true, _) if status != RunStatus::Ended(FinalStatus::Cancelled) => {
+            format!("run {run} ended before it could be cancelled: {}", status.word())
+        }
         (true, _) => format!("run {run}: {}", status.word()),
         (false, Some(owner)) => {
             format!("run {run} has not ended yet: process {} still runs it", owner.pid)
