@@ -71,6 +71,9 @@ pub enum Event {
         /// The policy from here on. `None` keeps the policy of the original run.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         policy: Option<Policy>,
+        /// The spending of the original run up to here, which is not that of the fork.
+        #[serde(default)]
+        spent: Spent,
     },
     /// Other runs spent from a shared budget. `budget` is now the most that this run may spend in
     /// total.

@@ -13,6 +13,7 @@ use crate::graph::workflow::{Budget, InputKind, Node, NodeKind};
 use crate::hook::permission::{Isolation, PermissionRules, may_write};
 use crate::id::{NodeId, RunId};
 use crate::looping::{LoopMode, LoopRules};
+use crate::time::Moment;
 use crate::words;
 
 /// The maximum depth of nested runs. Windlass refuses a workflow that nests deeper, and no run
@@ -66,6 +67,12 @@ pub struct Spec {
     /// The worktree that Windlass made for this run, if it has one of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worktree: Option<RunWorktree>,
+    /// The run that this one was forked from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fork_of: Option<ForkOrigin>,
+    /// The request from which the runtime planned the run, to plan it again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<Value>,
 }
 
 impl Spec {
@@ -164,6 +171,17 @@ pub struct RunWorktree {
     pub target: Option<String>,
     /// Windlass made the branch for this run.
     pub made_branch: bool,
+}
+
+/// The point of another run at which a fork starts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ForkOrigin {
+    pub run: RunId,
+    pub node: NodeId,
+    /// The number of the node's start, counted from 1.
+    pub iteration: u32,
+    /// The moment at which the fork was made. The copied records have earlier moments.
+    pub made: Moment,
 }
 
 /// The run that started this one.

@@ -59,6 +59,8 @@ fn spec() -> Given {
         parent: None,
         notify: Default::default(),
         worktree: None,
+        fork_of: None,
+        request: None,
     };
     Given { run, node, system: None }
 }

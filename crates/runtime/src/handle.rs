@@ -201,7 +201,7 @@ impl Handle {
             let run = &family.root().run;
             handle.detach(family.root())?;
             // Until then the run looks like one that nobody runs, beside which another may start.
-            handle.wait_until_owned(run);
+            handle.wait_until_owned(run, 1);
             Ok(run.clone())
         })
         .await
@@ -441,7 +441,7 @@ impl Handle {
             .map_or_else(Decision::default, |record| Decision { effects: record.effects, news: record.news });
         // An owner that takes a run over reports by itself what the run waits for.
         step.news.retain(|news| hand == OwnerStart::First || !matches!(news, News::Waiting(_)));
-        Ok(step.record(state.started, Event::RunStarted { spec: Box::new(state.spec.clone()) }))
+        Ok(step.record(state.begun(), Event::RunStarted { spec: Box::new(state.spec.clone()) }))
     }
 
     /// Makes the record to show first for a run that another process runs.

@@ -26,6 +26,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
 use windlass_core::entity::EntityKind;
 use windlass_core::graph::upper_bound::worst;
 use windlass_core::graph::workflow::{Budget, Workflow};
@@ -48,7 +49,7 @@ pub use own_worktree::{PlannedWorktree, WantedBranch};
 use session_settings::PlanInputs;
 
 /// A request to run something.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RunRequest {
     /// The folder in which the sessions work.
     pub cwd: PathBuf,
@@ -74,7 +75,8 @@ pub struct RunRequest {
 }
 
 /// The workflow that a request asks for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum WantedWorkflow {
     /// The named workflow or file, or the only workflow that plugins bring.
     Workflow(Option<String>),
@@ -85,7 +87,8 @@ pub enum WantedWorkflow {
 }
 
 /// The flags that change a plan.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct PlanFlags {
     /// `--driver`
     pub driver: Option<String>,
@@ -188,6 +191,7 @@ fn planned(home: &Home, request: &RunRequest, cwd: &Path, resolved: &Resolved) -
         seed: crate::random::token(),
         input: request.input.clone(),
         inputs,
+        request: recorded(request),
         ..given.spec(&main, &mut warnings)?
     };
     let mut graphs = BTreeMap::new();
@@ -222,6 +226,28 @@ fn is_simulated(home: &Home, spec: &Spec) -> bool {
         is_inside && own.as_deref() == Some(Path::new(&driver.program))
     };
     std::iter::once(spec).chain(spec.others.values()).any(|part| part.sessions.values().any(is_own))
+}
+
+/// Returns a request as the run records it. The run has the input itself.
+fn recorded(request: &RunRequest) -> Option<serde_json::Value> {
+    serde_json::to_value(RunRequest { input: String::new(), ..request.clone() }).ok()
+}
+
+/// Plans a recorded run again, from its documents and settings as they are now. Returns `None` if the run
+/// was recorded without its request.
+pub(crate) fn plan_again(home: &Home, spec: &Spec) -> Option<Result<Spec, UserError>> {
+    let request: RunRequest = serde_json::from_value(spec.request.clone()?).ok()?;
+    let (cwd, flags) = (request.cwd.clone(), PlanFlags { worktree: None, ..request.flags.clone() });
+    let request = RunRequest { cwd, flags, input: spec.input.clone(), dry_run: true, ..request };
+    Some(plan(home, &request).map(|planned| {
+        let mut again = planned.spec;
+        again.seed.clone_from(&spec.seed);
+        again.follow(spec.policy);
+        again.move_to(&spec.workspace);
+        again.worktree.clone_from(&spec.worktree);
+        again.request.clone_from(&spec.request);
+        again
+    }))
 }
 
 /// Drops repeated warnings: similar nodes cause the same one.

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 use windlass_core::effect::{Effect, Planned};
 use windlass_core::engine::explain::nearest;
-use windlass_core::engine::{self, Decision, ForkError};
+use windlass_core::engine::{self, Decision, Divergence, ForkError};
 use windlass_core::event::{Event, Record};
 use windlass_core::graph::walk::ids_in;
 use windlass_core::id::{NodeId, RunId};
 use windlass_core::looping::{LoopRules, MarkerMatch};
-use windlass_core::run::{News, RunState, SessionPhase, SessionWork};
-use windlass_core::spec::{OnPermission, OnQuestion, Policy, Spec};
+use windlass_core::run::{News, RunState, SessionPhase, SessionWork, Spent};
+use windlass_core::spec::{ForkOrigin, OnPermission, OnQuestion, Policy, Spec};
 use windlass_core::time::Moment;
 use windlass_forms::tracker::{self, Markers};
 use windlass_peers::files::{self, FileError};
@@ -23,8 +23,10 @@ use crate::clock::now;
 use crate::config;
 use crate::effect::{TRACKER_MAX, create_tracker};
 use crate::error::{RunError, chain};
-use crate::handle::{Handle, OwnedRun, OwnerStart, Ownership, TakenRun, pin_sim};
+use crate::handle::{Beside, Handle, OwnedRun, OwnerStart, Ownership, TakenRun, pin_sim};
+use crate::named_lock::NamedLock;
 use crate::owner::project;
+use crate::user_error::UserError;
 use crate::view::Family;
 
 /// A run that started with the log of another.
@@ -35,6 +37,42 @@ pub struct Fork {
     pub taken: usize,
     /// The number of records the other run had.
     pub of: usize,
+    pub document: ForkDocument,
+}
+
+/// A request for a fork.
+#[derive(Debug, Clone)]
+pub struct ForkRequest {
+    pub from: RunId,
+    pub node: NodeId,
+    /// The number of the node's start, from 1. The first by default.
+    pub iteration: Option<u32>,
+    pub asks: WaitPolicy,
+    pub beside: Beside,
+    /// `--with-document`: plan the workflow again.
+    pub with_document: bool,
+}
+
+/// The workflow document that a fork uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ForkDocument {
+    /// The recorded one.
+    Recorded,
+    /// The recorded one, and the document has changed since or cannot be read.
+    RecordedOther,
+    /// The document as it is now.
+    Current,
+}
+
+impl ForkDocument {
+    /// Returns the word for JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            ForkDocument::Recorded => "recorded",
+            ForkDocument::RecordedOther => "changed",
+            ForkDocument::Current => "current",
+        }
+    }
 }
 
 /// The flags of a fork for requests that would wait for a person.
@@ -96,6 +134,15 @@ pub enum TravelError {
     /// A folder that the fork needs is gone.
     #[error("the folder {} that run {run} worked in is gone", folder.display())]
     NoFolder { run: RunId, folder: PathBuf },
+    /// The run was recorded without the request that planned it.
+    #[error("run {0} does not say how it was planned: an older windlass recorded it")]
+    NoRequest(RunId),
+    /// The workflow cannot be planned again.
+    #[error("the workflow of run {run} cannot be planned again")]
+    Plan { run: RunId, error: Box<UserError> },
+    /// The document as it is now would have decided differently before the fork point.
+    #[error("the workflow document as it is now does not fit what run {run} did: {difference}")]
+    OtherDocument { run: RunId, difference: String },
     /// The tracker with the progress so far cannot be copied.
     #[error("the tracker of `{node}` cannot be copied: {why}")]
     NoTracker { node: NodeId, why: String },
@@ -124,23 +171,15 @@ impl ForkedLog {
             |planned: &&Planned| !news.is_empty() && matches!(planned.effect, Effect::StartRun { .. });
         let effects = self.state.bookkeeping.open.iter().filter(begins).cloned().collect();
         let event = Event::RunStarted { spec: Box::new(self.state.spec.clone()) };
-        Decision { effects, news }.record(self.state.started, event)
+        Decision { effects, news }.record(self.state.begun(), event)
     }
 }
 
 impl Handle {
     /// Starts a new run at the point where a node of another run started, and runs it in this process.
-    /// `iteration` selects one of several times the node ran, from 1.
-    pub async fn fork(
-        &self,
-        from: &RunId,
-        node: &NodeId,
-        iteration: Option<u32>,
-        asks: WaitPolicy,
-    ) -> Result<(Fork, OwnedRun), TravelError> {
-        let (from, node) = (from.clone(), node.clone());
-        let draw = move |handle: &Handle| handle.draw_and_record(&from, &node, iteration, asks);
-        let (fork, drawn, rights) = self.waiting(draw).await?;
+    pub async fn fork(&self, request: ForkRequest) -> Result<(Fork, OwnedRun), TravelError> {
+        let draw = move |handle: &Handle| handle.draw_and_record(&request);
+        let (fork, drawn, rights, _lock) = self.waiting(draw).await?;
         let first = drawn.header();
         let seq = u64::try_from(drawn.records.len()).unwrap_or(u64::MAX);
         let family = Family::of_one(drawn.state, seq);
@@ -150,43 +189,79 @@ impl Handle {
     }
 
     /// Forks a run like [`Handle::fork`] and starts a background process to run it.
-    pub async fn fork_detached(
-        &self,
-        from: &RunId,
-        node: &NodeId,
-        iteration: Option<u32>,
-        asks: WaitPolicy,
-    ) -> Result<Fork, TravelError> {
-        let (from, node) = (from.clone(), node.clone());
-        let draw = move |handle: &Handle| handle.draw_and_record(&from, &node, iteration, asks);
-        let (fork, drawn, rights) = self.waiting(draw).await?;
-        drop(rights);
-        self.detach(&drawn.state)?;
-        Ok(fork)
+    pub async fn fork_detached(&self, request: ForkRequest) -> Result<Fork, TravelError> {
+        self.waiting(move |handle| {
+            let (fork, drawn, rights, _lock) = handle.draw_and_record(&request)?;
+            drop(rights);
+            let seq = u64::try_from(drawn.records.len()).unwrap_or(u64::MAX);
+            handle.detach(&drawn.state)?;
+            handle.wait_until_owned(&fork.run, seq);
+            Ok(fork)
+        })
+        .await
     }
 
     fn draw_and_record(
         &self,
-        from: &RunId,
-        node: &NodeId,
-        iteration: Option<u32>,
-        asks: WaitPolicy,
-    ) -> Result<(Fork, ForkedLog, Ownership), TravelError> {
-        let log: Vec<Record> = self.records(from, 1)?.into_iter().map(|(_, record)| record).collect();
-        let place = place_of(from, &log, node, iteration)?;
+        request: &ForkRequest,
+    ) -> Result<(Fork, ForkedLog, Ownership, NamedLock), TravelError> {
+        let ForkRequest { from, node, iteration, asks, .. } = request;
+        let mut log: Vec<Record> = self.records(from, 1)?.into_iter().map(|(_, record)| record).collect();
+        let place = place_of(from, &log, node, *iteration)?;
         self.follow(from, log.get(..place).unwrap_or_default())?;
+        let document = self.choose_document(request, &mut log, place)?;
         let run = RunId::new(crate::random::run_id());
-        let mut drawn = self.draw(&run, from, &log, place, asks)?;
+        let origin = ForkOrigin {
+            run: from.clone(),
+            node: node.clone(),
+            iteration: iteration.unwrap_or(1),
+            made: now(),
+        };
+        let mut drawn = self.draw(&run, origin, &log, place, *asks)?;
         has_its_folders(from, &drawn.state)?;
+        let lock = self.lock_starts()?;
+        self.refuse_beside(&drawn.state.spec, request.beside)?;
         let holds = self.claim_tasks(&drawn.state, OwnerStart::First)?;
         let folder = self.lock_folder(&run, &drawn.state.spec)?;
         bring_trackers(from, log.get(..=place).unwrap_or_default(), &drawn.state)?;
         let lease = self.record(&run, &mut drawn)?;
-        Ok((
-            Fork { run, taken: place, of: log.len() },
-            drawn,
-            Ownership { lease, task_claims: holds, folder },
-        ))
+        let fork = Fork { run, taken: place, of: log.len(), document };
+        Ok((fork, drawn, Ownership { lease, task_claims: holds, folder }, lock))
+    }
+
+    /// Puts the document as it is now into the first record, if the request asks for it. Otherwise finds out
+    /// whether the document has changed.
+    fn choose_document(
+        &self,
+        request: &ForkRequest,
+        log: &mut [Record],
+        place: usize,
+    ) -> Result<ForkDocument, TravelError> {
+        let from = || request.from.clone();
+        let Some(Event::RunStarted { spec }) = log.first().map(|record| &record.event) else {
+            return Err(TravelError::Fork { run: from(), why: ForkError::NoRun });
+        };
+        let again = crate::plan::plan_again(&self.home, spec);
+        if !request.with_document {
+            let is_same = again.is_none_or(|again| again.is_ok_and(|again| are_alike(spec, &again)));
+            return Ok(if is_same { ForkDocument::Recorded } else { ForkDocument::RecordedOther });
+        }
+        let again = again.ok_or_else(|| TravelError::NoRequest(from()))?;
+        let mut spec = again.map_err(|error| TravelError::Plan { run: from(), error: Box::new(error) })?;
+        pin_sim(&mut spec, &self.exe()?);
+        let nodes = ids_in(&spec.body);
+        if !nodes.contains(&request.node) {
+            let node = request.node.clone();
+            return Err(TravelError::NoSuchNode { run: from(), node, near: None, nodes });
+        }
+        if let Some(difference) = first_difference(&request.from, log.get(..place).unwrap_or_default(), &spec)
+        {
+            return Err(TravelError::OtherDocument { run: from(), difference });
+        }
+        if let Some(first) = log.first_mut() {
+            first.event = Event::RunStarted { spec: Box::new(spec) };
+        }
+        Ok(ForkDocument::Current)
     }
 
     /// Rejects a log that the engine would decide differently: its events would not fit the new decisions.
@@ -204,18 +279,19 @@ impl Handle {
     fn draw(
         &self,
         run: &RunId,
-        from: &RunId,
+        origin: ForkOrigin,
         log: &[Record],
         place: usize,
         asks: WaitPolicy,
     ) -> Result<ForkedLog, TravelError> {
+        let (from, at) = (origin.run.clone(), origin.made);
         let no_run = || TravelError::Fork { run: from.clone(), why: ForkError::NoRun };
         let (first, rest) = log.split_first().ok_or_else(no_run)?;
         let Event::RunStarted { spec } = &first.event else { return Err(no_run()) };
         let mut spec = (**spec).clone();
         spec.parent = None;
+        spec.fork_of = Some(origin);
         pin_sim(&mut spec, &self.exe()?);
-        let at = now();
         let policy = self.policy_of(log, place, &spec, asks);
         if place == 0 {
             policy.iter().for_each(|policy| spec.follow(*policy));
@@ -233,7 +309,8 @@ impl Handle {
             }
             let seed = crate::random::token();
             let taken = u64::try_from(place).unwrap_or(u64::MAX);
-            course.tell(at, Event::Forked { from: from.clone(), at: taken, seed, policy });
+            let spent = spent_before(&course.state, at, &again.event);
+            course.tell(at, Event::Forked { from, at: taken, seed, policy, spent });
             course.tell(at, again.event.clone());
         }
         let news = course.decision.news.clone();
@@ -278,6 +355,66 @@ impl Handle {
         crate::changes::remember(&self.store.run_dir(run), Path::new(&drawn.state.spec.workspace));
         Ok(lease)
     }
+}
+
+/// Returns the spending up to an event that starts a node again. The event may report the end of another
+/// turn, which the original run paid for; the turns that it starts are those of the fork.
+fn spent_before(state: &RunState, at: Moment, again: &Event) -> Spent {
+    let mut ahead = state.clone();
+    let decision = engine::apply(&mut ahead, at, again);
+    let begun = decision.effects.iter().filter(|planned| planned.begins_turn()).count();
+    let spent = ahead.known_spent();
+    let turns = spent.turns.saturating_sub(u32::try_from(begun).unwrap_or(u32::MAX));
+    Spent { turns, usage: spent.usage }
+}
+
+/// Decides whether two plans come from the same documents.
+fn are_alike(one: &Spec, other: &Spec) -> bool {
+    let prompts = |spec: &Spec| {
+        let all = spec.sessions.iter().map(|(node, settings)| (node.clone(), settings.entity.clone()));
+        all.collect::<Vec<_>>()
+    };
+    one.body == other.body
+        && one.checks == other.checks
+        && prompts(one) == prompts(other)
+        && one.others.len() == other.others.len()
+        && one
+            .others
+            .iter()
+            .zip(&other.others)
+            .all(|(one, other)| one.0 == other.0 && are_alike(one.1, other.1))
+}
+
+/// Describes the first record that would be decided differently with another spec.
+fn first_difference(run: &RunId, log: &[Record], spec: &Spec) -> Option<String> {
+    let mut state: Option<RunState> = None;
+    for (seq, record) in (1_u64..).zip(log) {
+        let decision = match &mut state {
+            Some(state) => engine::apply(state, record.at, &record.event),
+            None => {
+                let (begun, decision) = engine::start(run.clone(), spec.clone(), record.at);
+                state = Some(begun);
+                decision
+            }
+        };
+        let names = |effects: &[Planned]| {
+            let ids: Vec<String> = effects.iter().map(|planned| format!("`{}`", planned.id)).collect();
+            if ids.is_empty() { "nothing".to_owned() } else { ids.join(", ") }
+        };
+        if let Some(divergence) = Divergence::of(seq, record, &decision) {
+            let (was, is) = (names(&record.effects), names(&decision.effects));
+            return Some(format!(
+                "record {} started {was}, and the document now starts {is}",
+                divergence.seq
+            ));
+        }
+        let mut both = record.effects.iter().zip(&decision.effects);
+        if let Some((was, _)) = both.find(|(was, is)| was.effect != is.effect) {
+            let node = &was.id.node;
+            return Some(format!("record {seq}: the document now has other instructions for node `{node}`"));
+        }
+    }
+    None
 }
 
 /// A log that is being built.

@@ -122,8 +122,9 @@ pub fn apply(state: &mut RunState, at: Moment, event: &Event) -> Decision {
         Event::RequestRefused { why } => {
             step.news.push(News::Odd { node: root_node(), what: why.clone() });
         }
-        Event::Forked { seed, policy, .. } => {
+        Event::Forked { seed, policy, spent, .. } => {
             state.bookkeeping.seed.clone_from(seed);
+            state.bookkeeping.inherited = *spent;
             policy.iter().for_each(|policy| state.spec.follow(*policy));
         }
         Event::SessionStarted { effect, .. } | Event::RunSpent { effect, .. } => {
@@ -470,7 +471,7 @@ fn finish(state: &mut RunState, node: &mut Decision, at: Moment, outcome: Outcom
     node.news.push(News::Finished {
         outcome: outcome.clone(),
         iterations: state.turns(),
-        usage: state.spent.usage,
+        usage: state.own_spent().usage,
     });
     state.lifecycle = Lifecycle::Done { outcome };
 }

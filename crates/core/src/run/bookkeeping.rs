@@ -55,6 +55,9 @@ pub struct Bookkeeping {
     pub outputs: BTreeMap<NodeId, NodeOutput>,
     #[serde(default)]
     pub nodes: BTreeMap<NodeId, NodeHistory>,
+    /// The part of the spending that a fork took over from the original run.
+    #[serde(default)]
+    pub inherited: Spent,
     /// The number of finished turns.
     pub turns: u32,
     /// The commit on which the run started, in a repository.

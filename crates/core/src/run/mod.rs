@@ -440,6 +440,17 @@ impl RunState {
         Spent { turns: self.spent.turns.saturating_sub(ahead), usage: self.spent.usage }
     }
 
+    /// Returns the spending without the part that a fork took over from the original run. Budgets count both.
+    pub fn own_spent(&self) -> Spent {
+        self.known_spent().since(&self.bookkeeping.inherited)
+    }
+
+    /// Returns the moment at which the run started: for a fork, when it was made. Limits on time count from
+    /// `started`.
+    pub fn begun(&self) -> Moment {
+        self.spec.fork_of.as_ref().map_or(self.started, |fork| fork.made)
+    }
+
     fn counts_finished(&self) -> bool {
         self.spec.only_session().is_some_and(|(step, _)| step.retry.times == 0)
     }

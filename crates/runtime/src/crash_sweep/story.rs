@@ -163,6 +163,8 @@ pub(crate) fn spec_of(workflow: &Workflow) -> Spec {
         parent: None,
         notify: Default::default(),
         worktree: None,
+        fork_of: None,
+        request: None,
     }
 }
 

@@ -133,11 +133,11 @@ impl Handle {
         self.view(run).map_or(true, |view| view.state.spec.may_write())
     }
 
-    /// Waits until a background process owns the run.
-    pub(super) fn wait_until_owned(&self, run: &RunId) {
+    /// Waits until a background process owns the run, which has this number of records.
+    pub(crate) fn wait_until_owned(&self, run: &RunId, recorded: u64) {
         let until = Instant::now() + OWNER_PATIENCE;
         // A short run may have had an owner and ended already.
-        let is_begun = || self.store.is_owned(run) || !matches!(self.record_at(run, 2), Ok(None));
+        let is_begun = || self.store.is_owned(run) || !matches!(self.record_at(run, recorded + 1), Ok(None));
         while !is_begun() && Instant::now() < until {
             std::thread::sleep(LOOK_EVERY);
         }

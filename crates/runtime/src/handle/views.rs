@@ -1,9 +1,10 @@
 //! Reads runs: the list, the status of each, their logs and the output of their agents.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use windlass_core::event::{Event, Record};
 use windlass_core::id::{EffectId, RunId};
+use windlass_core::spec::ForkOrigin;
 use windlass_peers::git;
 use windlass_store::{Cadence, RunMatch};
 
@@ -15,6 +16,8 @@ use crate::view::{RunStatus, RunView};
 
 /// The number of records in one read.
 const BATCH: usize = 256;
+/// The longest chain of forks to follow.
+const FORKS: usize = 100;
 
 impl Handle {
     /// Returns the run whose id starts with `prefix`.
@@ -72,6 +75,35 @@ impl Handle {
     pub(crate) fn record_at(&self, run: &RunId, seq: u64) -> Result<Option<Record>, RunError> {
         let found = self.store.read_from(run, seq, 1)?;
         found.first().map(|entry| recover::read(run, entry)).transpose()
+    }
+
+    /// Returns the run and node from which a run was forked.
+    pub fn fork_of(&self, run: &RunId) -> Option<ForkOrigin> {
+        let first = self.store.read_from(run, 1, 1).ok()?;
+        let entry = first.first()?;
+        // Most runs are no forks, and the first record of a run may be large.
+        const FIELD: &[u8] = b"\"fork_of\"";
+        entry.body.windows(FIELD.len()).any(|part| part == FIELD).then_some(())?;
+        match recover::read(run, entry).ok()?.event {
+            Event::RunStarted { spec } => spec.fork_of,
+            _ => None,
+        }
+    }
+
+    /// Returns the folder of a turn. A fork has the turns before its fork point from another run.
+    pub fn turn_folder(&self, run: &RunId, effect: &EffectId) -> PathBuf {
+        let own = self.store.run_dir(run).join(effect.to_string());
+        let (mut folder, mut of) = (own.clone(), run.clone());
+        // A fork of a fork of a fork; the log is data and may contain a circle.
+        for _ in 0..FORKS {
+            if folder.is_dir() {
+                return folder;
+            }
+            let Some(origin) = self.fork_of(&of) else { break };
+            of = origin.run;
+            folder = self.store.run_dir(&of).join(effect.to_string());
+        }
+        own
     }
 
     /// Opens the transcript of one turn after a place reached before.

@@ -4,6 +4,7 @@
 
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
 use windlass_core::graph::workflow::{Node, NodeKind, TaskLoopNode};
 use windlass_core::spec::Spec;
 use windlass_peers::git::{self, WorktreeError};
@@ -16,7 +17,8 @@ use crate::user_error::{UserError, UserErrorKind};
 const NAMED: usize = 3;
 
 /// The branch that `--worktree` asks for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum WantedBranch {
     /// A new branch that has the name of the run.
     OfTheRun,

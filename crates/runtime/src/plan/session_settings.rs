@@ -76,6 +76,8 @@ impl PlanInputs<'_> {
             parent: None,
             notify: self.notify(warnings)?,
             worktree: None,
+            fork_of: None,
+            request: None,
         })
     }
 

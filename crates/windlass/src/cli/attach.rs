@@ -163,7 +163,7 @@ async fn follow(
         AttachEnd::Over => {
             let state = handle.view(&run)?.state;
             if !args.watch.json {
-                let mut lines = ending_lines(invocation, handle, &state, words::now().since(state.started));
+                let mut lines = ending_lines(invocation, handle, &state, words::now().since(state.begun()));
                 lines.extend(next_command::lines(&state));
                 face.write(&mut out, &lines);
             }

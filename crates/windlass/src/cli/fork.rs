@@ -6,14 +6,14 @@ use serde_json::json;
 use windlass_core::engine::ForkError;
 use windlass_core::id::{NodeId, RunId};
 use windlass_core::spec::{OnPermission, OnQuestion};
-use windlass_runtime::handle::Handle;
-use windlass_runtime::time_travel::{Fork, TravelError, WaitPolicy};
+use windlass_runtime::handle::{Beside, Handle};
+use windlass_runtime::time_travel::{Fork, ForkDocument, ForkRequest, TravelError, WaitPolicy};
 
 use super::complete::{self, OfferedRuns};
 use super::default_run::{self, DefaultRun};
 use super::feed::{Face, envelope, words};
 use super::invocation::{Invocation, block_on, print, wait_for};
-use super::report::{Report, note};
+use super::report::{Report, note, warn};
 use super::run_flags::{wait_for_owner, words_of};
 use super::sanitize::plain_line;
 use super::watch::WatchFlags;
@@ -24,6 +24,7 @@ Examples:
   windlass fork k3f9 --at fix         start where `fix` first started
   windlass fork k3f9 --at fix:3       where it started for the third time
   windlass fork --at loop:2 --detach  a run of one session: its second turn
+  windlass fork --at fix --with-document  use the document as it is now
   windlass fork k3f9 --at ok --on-question wait";
 
 /// Start a new run from a node of another run
@@ -39,6 +40,14 @@ pub(crate) struct Args {
     /// Node to start from; `:3` means its third start (in a run of one session, its third turn) [default: 1]
     #[arg(long, value_name = "NODE[:ITERATION]", value_parser = point, add = complete::nodes())]
     at: ForkPoint,
+
+    /// Use the workflow document as it is now [default: as the other run recorded it]
+    #[arg(long)]
+    with_document: bool,
+
+    /// Start even if another run writes in the folder
+    #[arg(long)]
+    beside: bool,
 
     /// Answer to permission requests that no rule decides [default: ask you if you watch, else as in the
     /// other run]
@@ -88,15 +97,14 @@ pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
     args.watch.check()?;
     let handle = invocation.open(invocation.durability())?;
     let from = default_run::choose(&invocation, &handle, args.run.as_deref(), DefaultRun::Newest)?;
-    let ForkPoint { node, iteration } = &args.at;
-    let asks = args.asks(&invocation);
+    let request = args.request(&invocation, &from);
     if args.detach {
-        let fork = wait_for(handle.fork_detached(&from, node, *iteration, asks))?;
+        let fork = wait_for(handle.fork_detached(request))?;
         wait_for_owner(&handle, &fork.run)?;
         return args.left(&handle, &from, &fork);
     }
     block_on(async {
-        let (fork, running) = handle.fork(&from, node, *iteration, asks).await?;
+        let (fork, running) = handle.fork(request).await?;
         let mut face = args.watch.face(&invocation, &fork.run);
         if let Face::Json(lines) = &mut face {
             print(&[args.object(&from, &fork)])?;
@@ -110,6 +118,17 @@ pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
 }
 
 impl Args {
+    fn request(&self, invocation: &Invocation, from: &RunId) -> ForkRequest {
+        ForkRequest {
+            from: from.clone(),
+            node: self.at.node.clone(),
+            iteration: self.at.iteration,
+            asks: self.asks(invocation),
+            beside: if self.beside { Beside::Allowed } else { Beside::Refused },
+            with_document: self.with_document,
+        }
+    }
+
     /// Decides who answers the questions of the new run.
     fn asks(&self, invocation: &Invocation) -> WaitPolicy {
         WaitPolicy {
@@ -132,14 +151,14 @@ impl Args {
 
     fn object(&self, from: &RunId, fork: &Fork) -> String {
         let data = json!({"from": from, "node": self.at.node, "iteration": self.at.iteration.unwrap_or(1),
-            "taken": fork.taken, "of": fork.of});
+            "taken": fork.taken, "of": fork.of, "document": fork.document.word()});
         envelope("run.forked", words::now(), Some(&fork.run), data)
     }
 }
 
 /// Tells a person what the fork has from the other run, and what it does not undo.
 fn tell(handle: &Handle, from: &RunId, fork: &Fork) {
-    let Fork { run, taken, of } = fork;
+    let Fork { run, taken, of, document } = fork;
     note(&match taken {
         0 => format!("run {run} starts over with the settings of run {from}"),
         _ => format!(
@@ -147,6 +166,14 @@ fn tell(handle: &Handle, from: &RunId, fork: &Fork) {
         ),
     });
     note("the run uses the folder as it is now: Windlass undoes nothing there");
+    match document {
+        ForkDocument::Recorded => note(&format!("the run uses the workflow as run {from} recorded it")),
+        ForkDocument::RecordedOther => {
+            note(&format!("the run uses the workflow as run {from} recorded it"));
+            warn("the workflow document has changed since; --with-document uses it as it is now");
+        }
+        ForkDocument::Current => note("the run uses the workflow document as it is now"),
+    }
     if handle.view(from).is_ok_and(|view| view.status.is_owned()) {
         note(&format!("run {from} is still running in the same folder"));
     }
@@ -182,6 +209,12 @@ impl From<TravelError> for Report {
             TravelError::NoFolder { .. } => {
                 Report::usage(text).hint("put it back, or start a new run with `windlass run`")
             }
+            TravelError::NoRequest(run) => Report::usage(text).hint(format!(
+                "leave --with-document out: `windlass fork {run}` then uses the recorded workflow"
+            )),
+            TravelError::Plan { error, .. } => (*error).into(),
+            TravelError::OtherDocument { .. } => Report::usage(text)
+                .hint("fork at an earlier node, or leave --with-document out to use the recorded workflow"),
             TravelError::NoTracker { .. } => Report::usage(text)
                 .hint("put it back, or fork at an earlier point, where Windlass creates it"),
         }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
+use windlass_core::spec::ForkOrigin;
 use windlass_core::time::Moment;
 use windlass_runtime::Durability;
 use windlass_runtime::error::RunError;
@@ -146,27 +147,30 @@ struct ListedRun {
     other: Option<OtherVersion>,
     /// The reason why the run's folder cannot be used.
     absence: Option<Absence>,
+    /// The run and node from which it was forked.
+    fork_of: Option<ForkOrigin>,
 }
 
 impl ListedRun {
     /// Completes the summary of a run. The stored summary may be old: a run that has not ended may have
     /// crashed or spent more since, so its log is read. A run that has ended needs nothing.
     fn of(handle: &Handle, mut run: RunSummary) -> ListedRun {
+        let fork_of = handle.fork_of(&run.run);
         let is_over = run.status.is_over();
         let view = if is_over { None } else { handle.view(&run.run).ok() };
         let Some(view) = view else {
             let other = if is_over { None } else { handle.other_version(&run.run).ok().flatten() };
-            return ListedRun { run, is_paused: false, other, absence: None };
+            return ListedRun { run, is_paused: false, other, absence: None, fork_of };
         };
         run.status = handle.family(&view).status(view.status);
-        run.cost_usd = view.state.spent.usage.cost_usd;
+        run.cost_usd = view.state.own_spent().usage.cost_usd;
         run.turn = view.state.current_turn();
         let is_paused = view.state.bookkeeping.paused && !view.status.is_crashed();
-        ListedRun { run, is_paused, other: None, absence: view.absence(FolderCheck::Brief) }
+        ListedRun { run, is_paused, other: None, absence: view.absence(FolderCheck::Brief), fork_of }
     }
 }
 
-fn object(ListedRun { run, is_paused, other, absence, .. }: &ListedRun) -> String {
+fn object(ListedRun { run, is_paused, other, absence, fork_of }: &ListedRun) -> String {
     let mut data = json!({
         "status": run.status.word(),
         "resumable": run.status.is_crashed() && other.is_none(),
@@ -188,6 +192,7 @@ fn object(ListedRun { run, is_paused, other, absence, .. }: &ListedRun) -> Strin
         let missing = absence.map(|why| words::missing_folder(&run.workspace, why));
         map.extend(missing.map(|text| ("missing_folder".to_owned(), text.into())));
         map.extend(is_paused.then(|| ("paused".to_owned(), true.into())));
+        map.extend(fork_of.as_ref().map(|fork| ("fork_of".to_owned(), words::fork_object(fork))));
         map.extend(run.parent.as_ref().map(|parent| ("parent".to_owned(), parent.as_str().into())));
     }
     envelope("run", run.updated, Some(&run.run), data)
@@ -223,15 +228,16 @@ fn fixed(rows: &[[String; 8]]) -> usize {
     widths.map(|width| width + 2).sum()
 }
 
-/// Returns the input of a run, and the run that started it.
-fn about(run: &RunSummary) -> String {
-    match &run.parent {
-        Some(parent) => format!("of {parent}: {}", run.input),
-        None => run.input.clone(),
+/// Returns the input of a run, and the run that started it or that it was forked from.
+fn about(run: &RunSummary, fork_of: Option<&ForkOrigin>) -> String {
+    match (&run.parent, fork_of) {
+        (Some(parent), _) => format!("of {parent}: {}", run.input),
+        (None, Some(fork)) => format!("fork of {}: {}", fork.run, run.input),
+        (None, None) => run.input.clone(),
     }
 }
 
-fn row(ListedRun { run, is_paused, other, absence }: &ListedRun, now: Moment) -> [String; 8] {
+fn row(ListedRun { run, is_paused, other, absence, fork_of }: &ListedRun, now: Moment) -> [String; 8] {
     let word = run.status.word();
     let status = match (run.status, &run.reason) {
         (RunStatus::Crashed, _) if other.is_some() => "of another version".to_owned(),
@@ -254,6 +260,6 @@ fn row(ListedRun { run, is_paused, other, absence }: &ListedRun, now: Moment) ->
         run.turn.to_string(),
         run.cost_usd.map_or("-".to_owned(), |usd| words::cost(Some(usd))),
         words::ago(now.since(run.started)),
-        plain_line(&about(run)),
+        plain_line(&about(run, fork_of.as_ref())),
     ]
 }

@@ -6,11 +6,13 @@ mod graph;
 mod nodes;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use windlass_core::effect::Effect;
 use windlass_core::engine::explain::{GivenAnswer, answers};
 use windlass_core::event::{Event, Record};
 use windlass_core::id::{EffectId, NodeId, RunId, SessionId};
+use windlass_runtime::handle::Handle;
 use windlass_runtime::view::RunView;
 
 use super::complete::{self, OfferedRuns};
@@ -64,7 +66,7 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
         return print(&graph::lines(&view, args.format, args.json));
     }
     let records: Vec<Record> = handle.records(&view.run, 1)?.into_iter().map(|(_, record)| record).collect();
-    let details = RunDetails::of(view, &records);
+    let details = RunDetails::of(&handle, view, &records);
     if let Some(node) = &args.explain {
         let lines = explain::lines(invocation.screen, &details, &records, node, args.json)?;
         return print(&fit::wrap_all(&lines, 2, invocation.screen.limit().filter(|_| !args.json)));
@@ -90,6 +92,8 @@ struct RunDetails {
 struct ShownTurn {
     effect: EffectId,
     session: SessionId,
+    /// The folder of the turn. A fork has the turns before its fork point from another run.
+    folder: PathBuf,
 }
 
 /// A run that the shown run started.
@@ -100,20 +104,21 @@ struct ChildRun {
 }
 
 impl RunDetails {
-    fn of(view: RunView, records: &[Record]) -> RunDetails {
+    fn of(handle: &Handle, view: RunView, records: &[Record]) -> RunDetails {
         let (turns, children, answers) = (Vec::new(), Vec::new(), answers(records));
         let mut details = RunDetails { view, turns, children, answers, exit_codes: BTreeMap::new() };
         for record in records {
-            details.add(record);
+            details.add(handle, record);
         }
         details
     }
 
-    fn add(&mut self, record: &Record) {
+    fn add(&mut self, handle: &Handle, record: &Record) {
         if let Event::SessionStarted { effect, session } = &record.event {
             // A turn that was adopted after a crash is recorded twice.
             if self.turns.iter().all(|turn| turn.effect != *effect) {
-                self.turns.push(ShownTurn { effect: effect.clone(), session: session.clone() });
+                let folder = handle.turn_folder(&self.view.run, effect);
+                self.turns.push(ShownTurn { effect: effect.clone(), session: session.clone(), folder });
             }
         }
         if let Event::ShellEnded { effect, end } = &record.event {

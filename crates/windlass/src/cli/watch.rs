@@ -151,7 +151,7 @@ impl WatchFlags {
             }
         };
         if let Face::Human(_) = face {
-            let mut lines = ending_lines(invocation, handle, &state, words::now().since(state.started));
+            let mut lines = ending_lines(invocation, handle, &state, words::now().since(state.begun()));
             lines.extend(tasks.tally().iter().flat_map(open_tasks));
             let worktree = handle.worktree_of(&state.spec).map(|report| own_worktree::lines(&report));
             lines.extend(worktree.unwrap_or_default().into_iter().map(|line| format!("  {line}")));
@@ -225,20 +225,16 @@ pub(crate) fn ending_lines(
     let Some(outcome) = state.outcome() else { return Vec::new() };
     // A repository that cannot be read does not change how the run ended.
     let changes = handle.changes(&state.run).unwrap_or_default();
-    let is_one = state.spec.only_session().is_some();
+    let (is_one, spent) = (state.spec.only_session().is_some(), state.own_spent());
     let ending = RunEnding {
         outcome: &words::with_done(state, outcome),
-        turns: if is_one {
-            TurnCount::Iterations(state.turns())
-        } else {
-            TurnCount::OfNodes(state.spent.turns)
-        },
+        turns: if is_one { TurnCount::Iterations(state.turns()) } else { TurnCount::OfNodes(spent.turns) },
         elapsed_ms,
-        usage: &state.spent.usage,
+        usage: &spent.usage,
         changes: match &changes {
             Some(changes) => Changes::These(changes),
             // Only a session records the state of the repository when it starts.
-            None if !is_one && state.spent.turns == 0 => Changes::NotLookedAt,
+            None if !is_one && spent.turns == 0 => Changes::NotLookedAt,
             None if handle.is_in_repository(&state.run) => Changes::NotLookedAt,
             None => Changes::NoRepository,
         },

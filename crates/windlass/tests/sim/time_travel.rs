@@ -422,7 +422,8 @@ fn a_run_that_goes_on_can_be_forked_and_neither_hinders_the_other() {
     let mut going = place.start(&["run", "--workflow", "three", "--json"]);
     let run = going.run();
     place.file_exists("begun");
-    let mut forked = place.start(&["fork", &run, "--at", "build", "--json"]);
+    place.go(&["fork", &run, "--at", "build"]).assert_refused(2, &[&run, "would write", "--beside"]);
+    let mut forked = place.start(&["fork", &run, "--at", "build", "--json", "--beside"]);
     let fork = forked.run();
     until(LIMIT, || asked(&place).len() == 3);
     fs::write(place.repo().join("go"), "").unwrap();
@@ -473,4 +474,68 @@ fn another_order_must_be_one_that_there_is_with_a_value_that_it_can_have() {
         assert_eq!(ran.code, 2, "{wrong}: {ran}");
         assert!(ran.stderr.contains("error: ") && ran.stdout.is_empty(), "{wrong}: {ran}");
     }
+}
+
+#[test]
+fn a_fork_says_where_it_comes_from_and_counts_only_its_own_time_and_cost() {
+    let turn = |cost: f64| json!([{"steps": [say("Fine.")], "cost_usd": cost}]);
+    let place = place(json!({"plan": turn(2.0), "build": turn(1.0)}), &[THREE]);
+    let first = place.go(&["run", "--workflow", "three", "--json"]);
+    let before = place.go(&["ps", "--json"]).lines[0]["data"]["updated"].as_str().unwrap().to_owned();
+    let forked = place.go(&["fork", first.run(), "--at", "build", "--json"]);
+    let origin = json!({"run": first.run(), "node": "build", "iteration": 1});
+    assert_eq!(forked.finished()["cost_usd"], json!(1.0), "{forked}");
+    assert_eq!(forked.all("run.forked")[0]["document"], "recorded");
+    assert_eq!(forked.all("run.started")[0]["fork_of"], origin);
+    let listed = place.ps()[0]["data"].clone();
+    assert_eq!((&listed["fork_of"], &listed["cost_usd"]), (&origin, &json!(1.0)), "{listed}");
+    let shown = place.go(&["show", forked.run(), "--json"]).lines[0]["data"].clone();
+    assert_eq!((&shown["fork_of"], &shown["cost_usd"], &shown["turns"]), (&origin, &json!(1.0), &json!(1)));
+    for began in [&listed["started"], &shown["started"]] {
+        assert!(began.as_str().unwrap() >= before.as_str(), "{began} is before {before}");
+    }
+    let transcripts = shown["sessions"].as_array().unwrap();
+    assert_eq!(transcripts.len(), 2);
+    for session in transcripts {
+        assert!(fs::exists(session["transcript"].as_str().unwrap()).unwrap(), "{session}");
+    }
+    let told = format!("fork of {} at build", first.run());
+    for verb in ["show", "logs"] {
+        assert!(place.go(&[verb, forked.run()]).stdout.contains(&told), "{verb}");
+    }
+    // A fork of the fork has nothing of either.
+    let second = place.go(&["fork", forked.run(), "--at", "look", "--json"]);
+    let shown = place.go(&["show", second.run(), "--json"]).lines[0]["data"].clone();
+    assert_eq!((&shown["turns"], &shown["fork_of"]["run"]), (&json!(0), &json!(forked.run())), "{shown}");
+    for session in shown["sessions"].as_array().unwrap() {
+        assert!(fs::exists(session["transcript"].as_str().unwrap()).unwrap(), "{session}");
+    }
+}
+
+#[test]
+fn a_fork_uses_the_document_as_it_is_now_if_it_is_told_to() {
+    let place = place(json!({}), &[THREE]);
+    let first = place.go(&["run", "--workflow", "three", "--json"]);
+    let write = |text: &str| place.sealed.write("repo/.windlass/workflows/three.yaml", text);
+    write(&THREE.replace("Build {{", "Build well: {{"));
+    let old = place.go(&["fork", first.run(), "--at", "build"]);
+    assert_eq!(place.prompts().last().unwrap(), "Build Fine.");
+    let words =
+        [format!("uses the workflow as run {} recorded it", first.run()), "has changed since".to_owned()];
+    assert!(words.iter().all(|word| old.stderr.contains(word)), "{old}");
+    let new = place.go(&["fork", first.run(), "--at", "build", "--with-document", "--json"]);
+    assert_eq!((new.code, &new.all("run.forked")[0]["document"]), (0, &json!("current")), "{new}");
+    assert_eq!(place.prompts().last().unwrap(), "Build well: Fine.");
+    assert_same(&place, new.run());
+    let asked = place.requests().len();
+    let fork = || place.go(&["fork", first.run(), "--at", "build", "--with-document"]);
+    write(&THREE.replace("Plan it.", "Plan it well."));
+    fork().assert_refused(2, &["other instructions for node `plan`"]);
+    write(&THREE.replace("id: plan", "id: draw").replace("outputs.plan", "outputs.draw"));
+    fork().assert_refused(2, &["`plan.1.1", "now starts `draw.1.1"]);
+    write(&THREE.replace("id: build", "id: make"));
+    fork().assert_refused(2, &["no node `build`"]);
+    write("name: three\nnodes: 3\n");
+    assert_eq!(fork().code, 3);
+    assert_eq!(place.requests().len(), asked, "no agent is started");
 }

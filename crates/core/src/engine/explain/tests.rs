@@ -63,6 +63,8 @@ impl Story {
             parent: None,
             notify: Default::default(),
             worktree: None,
+            fork_of: None,
+            request: None,
         };
         let begun = Event::RunStarted { spec: Box::new(spec.clone()) };
         let (state, step) = start(RunId::new("r"), spec, Moment(0));

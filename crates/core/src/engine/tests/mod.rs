@@ -108,6 +108,8 @@ pub(super) fn spec_of(body: Vec<Drawn>) -> Spec {
         parent: None,
         notify: Default::default(),
         worktree: None,
+        fork_of: None,
+        request: None,
     }
 }
 

@@ -155,7 +155,13 @@ fn a_fork_can_go_another_way_from_there() {
     apply(
         &mut fork,
         NOW,
-        &Event::Forked { from: run(), at: place as u64, seed: "other".into(), policy: None },
+        &Event::Forked {
+            from: run(),
+            at: place as u64,
+            seed: "other".into(),
+            policy: None,
+            spent: Default::default(),
+        },
     );
     let step = apply(&mut fork, NOW, &story.records[place].event);
     assert_eq!(step.effects.len(), 1);
@@ -189,7 +195,13 @@ fn a_fork_asks_where_the_other_run_could_not() {
     let mut records = story.records[..place].to_vec();
     let mut fork = fold(run(), &records).expect("a run");
     let policy = Policy { on_permission: OnPermission::Deny, on_question: OnQuestion::Wait };
-    let forked = Event::Forked { from: run(), at: place as u64, seed: "other".into(), policy: Some(policy) };
+    let forked = Event::Forked {
+        from: run(),
+        at: place as u64,
+        seed: "other".into(),
+        policy: Some(policy),
+        spent: Default::default(),
+    };
     for event in [forked, story.records[place].event.clone()] {
         records.push(apply(&mut fork, NOW, &event).record(NOW, event));
     }

@@ -32,6 +32,7 @@ pub(super) fn lines(screen: Terminal, run: &RunId, spec: &Spec, nodes: &Nodes) -
     let description = spec.description.as_deref().map(str::trim).filter(|text| !text.is_empty());
     lines.extend(description.into_iter().flat_map(|text| about(screen, text)));
     lines.push(format!("  in {}", plain_line(&spec.workspace)));
+    lines.extend(spec.fork_of.as_ref().map(|fork| format!("  {}", words::fork(fork))));
     lines.extend(spec.worktree.as_ref().map(|own| format!("  on branch {}", plain_line(&own.branch))));
     lines.push(format!("  {}", facts.join(dot)));
     lines

@@ -19,6 +19,7 @@ use windlass_core::time::Moment;
 
 use super::answers;
 use super::face::Style;
+use super::words;
 use crate::cli::sanitize::plain_json;
 use crate::exit::Exit;
 use seen::SeenRuns;
@@ -169,6 +170,9 @@ fn started(spec: &Spec) -> Value {
     });
     if let (Value::Object(map), None) = (&mut data, only) {
         map.insert("nodes".to_owned(), nodes::list(&spec.body).into());
+    }
+    if let (Value::Object(map), Some(fork)) = (&mut data, &spec.fork_of) {
+        map.insert("fork_of".to_owned(), words::fork_object(fork));
     }
     if let (Value::Object(map), Some(own)) = (&mut data, &spec.worktree) {
         map.insert("worktree".to_owned(), json!(own));

@@ -5,6 +5,7 @@ use jiff::tz::TimeZone;
 use windlass_core::graph::walk::{find, ids_in};
 use windlass_core::id::NodeId;
 use windlass_core::run::{EndReason, FinalStatus, Outcome, RunState};
+use windlass_core::spec::ForkOrigin;
 use windlass_core::time::Moment;
 use windlass_core::usage::{Usage, dollars};
 use windlass_runtime::workspace::Absence;
@@ -214,6 +215,18 @@ pub(crate) fn now() -> Moment {
 /// Says why the folder of a run cannot be used.
 pub(crate) fn missing_folder(folder: &str, why: Absence) -> String {
     format!("the folder {} {why}", plain_line(folder))
+}
+
+/// Describes the run and node from which a run was forked.
+pub(crate) fn fork(origin: &ForkOrigin) -> String {
+    let node = plain_line(origin.node.as_str());
+    let again = if origin.iteration > 1 { format!(":{}", origin.iteration) } else { String::new() };
+    format!("fork of {} at {node}{again}", origin.run)
+}
+
+/// Returns the run and node from which a run was forked as JSON.
+pub(crate) fn fork_object(origin: &ForkOrigin) -> serde_json::Value {
+    serde_json::json!({"run": origin.run, "node": origin.node, "iteration": origin.iteration})
 }
 
 #[cfg(test)]

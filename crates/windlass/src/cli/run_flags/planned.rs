@@ -26,6 +26,7 @@ const TEXT: usize = 100;
 pub(super) fn object(plan: &Plan) -> Value {
     let mut data = serde_json::to_value(&plan.spec).unwrap_or_default();
     let Value::Object(map) = &mut data else { return data };
+    map.remove("request");
     map.insert("worst".to_owned(), plan.worst.as_str().into());
     map.insert("warnings".to_owned(), json!(plan.warning_texts()));
     map.extend(plan.worktree.as_ref().map(|own| ("worktree".to_owned(), own_worktree::planned_object(own))));

@@ -113,7 +113,7 @@ fn object(details: &RunDetails, told: &ExplainedNode<'_>) -> String {
         "outcome": seen.and_then(|seen| seen.outcome.as_ref()),
         "took_ms": seen.map(|seen| seen.took_ms),
         "spent": seen.map(|seen| &seen.spent),
-        "sessions": turns.iter().map(|turn| facts::session(&details.view, turn, true)).collect::<Vec<_>>(),
+        "sessions": turns.iter().map(|turn| facts::session(turn, true)).collect::<Vec<_>>(),
     });
     envelope("node", words::now(), Some(&details.view.run), data)
 }
@@ -131,7 +131,7 @@ fn described(screen: Terminal, details: &RunDetails, node: &ExplainedNode<'_>) -
         .extend(explained.seen.as_ref().and_then(|seen| ended(screen, seen)).map(|line| format!("  {line}")));
     let is_its = |given: &GivenAnswer| is_answer_to(given, explained, node.is_one_time);
     lines.extend(facts::answers("  answers", details, is_its));
-    lines.extend(facts::sessions("  sessions", &details.view, &node.turns, true));
+    lines.extend(facts::sessions("  sessions", &node.turns, true));
     lines
 }
 

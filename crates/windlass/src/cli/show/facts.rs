@@ -35,7 +35,7 @@ pub(super) fn object(handle: &Handle, details: &RunDetails) -> String {
     let RunDetails { view, turns, children, answers, .. } = details;
     let (state, spec) = (&view.state, &view.state.spec);
     let (session_settings, rules) = (spec.first_session(), rules(state));
-    let usage = &state.spent.usage;
+    let usage = &state.own_spent().usage;
     let is_many = details.is_many();
     let mut data = json!({
         "status": view.status.word(),
@@ -51,12 +51,13 @@ pub(super) fn object(handle: &Handle, details: &RunDetails) -> String {
         "max_iterations": if is_many { None } else { Some(rules.map_or(1, |rules| rules.max_iterations)) },
         "tracker": tracker(view),
         "iterations": state.turns(),
-        "started": rfc3339(state.started),
+        "started": rfc3339(state.begun()),
+        "turns": state.own_spent().turns,
         "usage": usage,
         "cost_usd": usage.cost_usd,
         "asks": state.bookkeeping.asks,
         "answers": answers.iter().map(answer_object).collect::<Vec<_>>(),
-        "sessions": turns.iter().map(|turn| session(view, turn, is_many)).collect::<Vec<_>>(),
+        "sessions": turns.iter().map(|turn| session(turn, is_many)).collect::<Vec<_>>(),
         "last_message": state.bookkeeping.last_message,
         "snapshots": snapshots(handle, view),
         "dir": view.dir,
@@ -74,6 +75,7 @@ pub(super) fn object(handle: &Handle, details: &RunDetails) -> String {
     let report = handle.worktree_of(spec);
     map.extend(report.map(|report| ("worktree".to_owned(), own_worktree::object(&report))));
     map.extend(missing.map(|text| ("missing_folder".to_owned(), text.into())));
+    map.extend(spec.fork_of.as_ref().map(|fork| ("fork_of".to_owned(), words::fork_object(fork))));
     map.extend(spec.parent.as_ref().map(|parent| ("parent".to_owned(), json!(parent))));
     envelope("run", words::now(), Some(&view.run), data)
 }
@@ -85,8 +87,8 @@ fn snapshots(handle: &Handle, view: &RunView) -> Vec<Value> {
 }
 
 /// Returns a turn as JSON.
-pub(super) fn session(view: &RunView, turn: &ShownTurn, is_many: bool) -> Value {
-    let stdout = view.dir.join(turn.effect.to_string()).join(files::STDOUT);
+pub(super) fn session(turn: &ShownTurn, is_many: bool) -> Value {
+    let stdout = turn.folder.join(files::STDOUT);
     let mut data = json!({"session": turn.session, "iteration": turn.effect.iteration,
         "attempt": turn.effect.attempt, "transcript": stdout});
     if let (Value::Object(map), true) = (&mut data, is_many) {
@@ -128,6 +130,9 @@ pub(super) fn lines(screen: Terminal, handle: &Handle, details: &RunDetails) -> 
     if let Some(description) = &spec.description {
         fact("about", &plain_short(description, 400));
     }
+    if let Some(fork) = &spec.fork_of {
+        fact("origin", &words::fork(fork));
+    }
     if let Some(parent) = &spec.parent {
         fact("part of", &format!("run {}, node {}", parent.run, plain_line(parent.node.as_str())));
     }
@@ -153,8 +158,8 @@ pub(super) fn lines(screen: Terminal, handle: &Handle, details: &RunDetails) -> 
     if let Some(path) = tracker(view) {
         fact("tracker", &plain_line(&path));
     }
-    fact("started", &words::date(state.started));
-    let usage = &state.spent.usage;
+    fact("started", &words::date(state.begun()));
+    let usage = &state.own_spent().usage;
     fact("spent", &format!("{}{}{}", words::tokens(usage), screen.dot(), words::cost(usage.cost_usd)));
     fact("kept in", &plain_line(&view.dir.display().to_string()));
     if details.is_many() {
@@ -163,7 +168,7 @@ pub(super) fn lines(screen: Terminal, handle: &Handle, details: &RunDetails) -> 
     }
     let mut more = children(details);
     more.extend(answers("  answers", details, |_| true));
-    more.extend(sessions("  sessions", view, &details.turns.iter().collect::<Vec<_>>(), details.is_many()));
+    more.extend(sessions("  sessions", &details.turns.iter().collect::<Vec<_>>(), details.is_many()));
     more.extend(changes(handle, view));
     let worktree = handle.worktree_of(spec).filter(|_| state.is_done());
     let worktree = worktree.map(|report| own_worktree::lines(&report)).unwrap_or_default();
@@ -239,12 +244,12 @@ pub(super) fn answers(
 }
 
 /// Lists the sessions and their transcripts.
-pub(super) fn sessions(title: &str, view: &RunView, turns: &[&ShownTurn], is_many: bool) -> Vec<String> {
+pub(super) fn sessions(title: &str, turns: &[&ShownTurn], is_many: bool) -> Vec<String> {
     if turns.is_empty() {
         return Vec::new();
     }
     let line = |turn: &&ShownTurn| {
-        let stdout = view.dir.join(turn.effect.to_string()).join(files::STDOUT);
+        let stdout = turn.folder.join(files::STDOUT);
         let (iteration, attempt) = (turn.effect.iteration, turn.effect.attempt);
         let node =
             if is_many { format!("{}, ", plain_line(turn.effect.node.as_str())) } else { String::new() };

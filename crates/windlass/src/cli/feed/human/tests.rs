@@ -184,6 +184,8 @@ fn spec(workflow: &str, body: Vec<Node>) -> Spec {
         parent: None,
         notify: Default::default(),
         worktree: None,
+        fork_of: None,
+        request: None,
     }
 }
 
