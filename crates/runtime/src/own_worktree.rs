@@ -1,7 +1,7 @@
 //! The worktree that a run has for itself: makes it, removes it when it contains no work, and reports on it.
 //!
 //! Windlass makes the worktree before it records the run, and the record names it. A crash in between leaves
-//! a worktree without any work, which `windlass gc` removes.
+//! a worktree without any work, which `git worktree list` shows.
 
 use std::path::{Path, PathBuf};
 
