@@ -17,11 +17,15 @@ const MOST_KB: u64 = 64 * 1024;
 /// The last line of a turn of the fake agents.
 const END: &str = r#"{"type":"result","subtype":"success","is_error":false,"result":"done","num_turns":1}"#;
 
-/// The peak of a process's memory so far; none when it has ended.
+/// The peak of a process's memory so far, without the pages of its program and other files, which the system
+/// can drop at any time; none when it has ended.
 fn peak_kb(pid: i32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
-    line.split_whitespace().nth(1)?.parse().ok()
+    let kb = |name: &str| -> Option<u64> {
+        let line = status.lines().find(|line| line.starts_with(name))?;
+        line.split_whitespace().nth(1)?.parse().ok()
+    };
+    Some(kb("VmHWM:")?.saturating_sub(kb("RssFile:")?))
 }
 
 /// Runs `windlass` to its end; how it ended, and the peak of its memory.
