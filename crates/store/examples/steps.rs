@@ -190,6 +190,9 @@ impl Bench {
             others: Default::default(),
             parent: None,
             notify: Default::default(),
+            worktree: None,
+            fork_of: None,
+            request: None,
         };
         let at = Moment(1_794_793_577_000);
         let event = Event::RunStarted { spec: Box::new(spec.clone()) };

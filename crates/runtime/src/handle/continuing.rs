@@ -8,9 +8,10 @@ use windlass_core::id::{InboxId, RunId};
 use windlass_core::run::{Continuation, FinalStatus, News, RunState};
 use windlass_store::Append;
 
-use super::{ChildStart, Handle, OwnedRun, OwnerStart, Ownership, TakenRun};
+use super::{Beside, ChildStart, Handle, OwnedRun, OwnerStart, Ownership, TakenRun};
 use crate::clock::now;
 use crate::error::RunError;
+use crate::named_lock::NamedLock;
 use crate::owner::project;
 use crate::time_travel::WaitPolicy;
 use crate::view::RunView;
@@ -22,6 +23,7 @@ pub struct ResumeAdditions {
     pub more: Continuation,
     /// The flags for requests that would wait for a person.
     pub asks: WaitPolicy,
+    pub beside: Beside,
 }
 
 /// The additions with which a parent run continues a child run.
@@ -44,25 +46,39 @@ impl Handle {
     /// Continues a run that has ended, in this process.
     pub async fn reopen(&self, run: &RunId, with: ResumeAdditions) -> Result<OwnedRun, RunError> {
         let run = run.clone();
-        self.own(self.waiting(move |handle| handle.reopen_by_person(&run, with)).await?)
+        let (taken, _lock) = self.waiting(move |handle| handle.reopen_by_person(&run, with)).await?;
+        self.own(taken)
     }
 
     /// Continues a run that has ended, in a background process.
     pub async fn reopen_detached(&self, run: &RunId, with: ResumeAdditions) -> Result<(), RunError> {
         let run = run.clone();
-        let taken = self.waiting(move |handle| handle.reopen_by_person(&run, with)).await?;
-        let TakenRun { rights, family, .. } = taken;
-        drop(rights);
-        self.detach(family.root())
+        self.waiting(move |handle| {
+            let (taken, _lock) = handle.reopen_by_person(&run, with)?;
+            let TakenRun { rights, family, .. } = taken;
+            drop(rights);
+            handle.detach(family.root())?;
+            // Until then the run looks like one that nobody runs, beside which another may start.
+            handle.wait_until_owned(&run, family.seq());
+            Ok(())
+        })
+        .await
     }
 
-    fn reopen_by_person(&self, run: &RunId, with: ResumeAdditions) -> Result<TakenRun, RunError> {
+    /// Continues a run. Until the lock is dropped, no other run starts.
+    fn reopen_by_person(
+        &self,
+        run: &RunId,
+        with: ResumeAdditions,
+    ) -> Result<(TakenRun, NamedLock), RunError> {
+        let lock = self.lock_starts()?;
         let view = self.view(run)?;
         self.check_is_newest(run)?;
+        self.refuse_beside(&view.state.spec, with.beside)?;
         let mut more = with.more;
         more.policy = self.policy_over(&view.state.spec, view.state.spec.policy, with.asks);
         let by = self.home.var("USER").or(self.home.var("LOGNAME")).unwrap_or("a person").to_owned();
-        self.continue_run(view, InboxId::new(crate::random::token()), by, more)
+        Ok((self.continue_run(view, InboxId::new(crate::random::token()), by, more)?, lock))
     }
 
     /// Continues a child run for its parent, which continues too.

@@ -254,7 +254,7 @@ fn hint_of(error: &RunError) -> Option<String> {
                 BusyRun::Orphaned => format!("its agent still works: `windlass resume {run}` continues it"),
                 BusyRun::NotInLog => format!("its agent still works: `windlass cancel {run}` ends it"),
             };
-            format!("{look}; --worktree starts the new run in its own folder, --beside starts it here")
+            format!("{look}; --worktree gives a new run its own folder, --beside works here anyway")
         }
         RunError::NoSuchRun(_) => "`windlass ps` lists the runs".to_owned(),
         RunError::Ambiguous { .. } => "type more of the id".to_owned(),

@@ -6,7 +6,7 @@ use serde_json::json;
 use windlass_core::id::RunId;
 use windlass_core::run::{BudgetRaise, Continuation, Raise};
 use windlass_core::spec::{OnPermission, OnQuestion};
-use windlass_runtime::handle::{Handle, ResumeAdditions};
+use windlass_runtime::handle::{Beside, Handle, ResumeAdditions};
 use windlass_runtime::plan::checks;
 use windlass_runtime::time_travel::WaitPolicy;
 use windlass_runtime::view::{NewestRun, RunSummary, RunView};
@@ -77,6 +77,10 @@ pub(crate) struct Args {
     /// Run in the background and print the run's id
     #[arg(long, conflicts_with = "output_last_message")]
     detach: bool,
+
+    /// Continue even if another run writes in the folder
+    #[arg(long)]
+    beside: bool,
 
     #[command(flatten)]
     watch: WatchFlags,
@@ -164,7 +168,8 @@ impl Args {
             interactive: is_watched,
             detached: self.detach,
         };
-        Ok(ResumeAdditions { more, asks })
+        let beside = if self.beside { Beside::Allowed } else { Beside::Refused };
+        Ok(ResumeAdditions { more, asks, beside })
     }
 
     /// Continues a run that has ended.

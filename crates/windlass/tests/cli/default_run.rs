@@ -88,7 +88,7 @@ fn pause_and_cancel_take_the_newest_run_that_is_not_over() {
     let open = detached(&stage, &[]);
     stage.wait_until_said("hello");
     stage.place.write("script.json", json!({ "turns": [{ "steps": [done()] }] }).to_string());
-    assert_exit(&stage.run(&["loop", "second", "--driver", "sim"]), 0);
+    assert_exit(&stage.run(&["loop", "second", "--driver", "sim", "--beside"]), 0);
     let said = format!("run {open} (loop, running): the newest of this folder that is not over\n");
     let output = stage.run(&["pause"]);
     assert_exit(&output, 0);
@@ -135,7 +135,8 @@ fn an_answer_alone_goes_to_the_run_that_waits() {
 #[test]
 fn if_several_runs_wait_each_is_listed_with_its_command() {
     let stage = asking();
-    let runs: Vec<String> = (0..2).map(|_| detached(&stage, &["--on-question", "wait"])).collect();
+    let runs: Vec<String> =
+        (0..2).map(|_| detached(&stage, &["--on-question", "wait", "--beside"])).collect();
     for run in &runs {
         asked(&stage, run);
     }

@@ -84,6 +84,25 @@ fn of_runs_that_start_at_once_only_one_does() {
 }
 
 #[test]
+fn a_run_that_continues_beside_another_is_refused_too() {
+    let place = place();
+    let mut first = place.start(&["loop", "one", "--json"]);
+    let run = first.run();
+    place.file_exists("begun");
+    first.signal(Signal::INT);
+    assert_eq!(first.end().code, 130);
+    fs::remove_file(place.repo().join("begun")).unwrap();
+    let second = place.start(&["loop", "two", "--json"]);
+    first_works(&place);
+    for args in [&["resume", &run][..], &["resume", &run, "--detach"]] {
+        place.go(args).assert_refused(2, &["both runs would write there", "--beside works here anyway"]);
+    }
+    assert_eq!(place.go(&["resume", &run, "--beside"]).code, 0);
+    fs::write(place.repo().join("go"), "").unwrap();
+    assert_eq!(second.end().code, 0);
+}
+
+#[test]
 fn uncommitted_files_are_told_at_the_start_in_one_line() {
     let place = Place::playing(json!([{"steps": [done(), say("Done.")]}]));
     for name in ["a.txt", "b.txt", "c.txt", "d.txt"] {

@@ -98,7 +98,7 @@ fn two_runs_of_one_workflow_at_once_do_not_touch_each_other() {
         busy_turn(),
         {"steps": [{"bash": "cat \"${TRACKER}\" > \"seen.$WINDLASS_RUN\""}, done()]},
     ]));
-    let both = ["first", "second"].map(|input| place.start(&["loop", input, "--json"]));
+    let both = ["first", "second"].map(|input| place.start(&["loop", input, "--json", "--beside"]));
     let both = both.map(crate::place::Going::end);
     for ran in &both {
         ran.assert_ended(0, "completed", "marker", 3);
@@ -116,7 +116,8 @@ fn two_runs_of_one_workflow_at_once_do_not_touch_each_other() {
 #[test]
 fn many_runs_share_one_store_from_its_first_moment() {
     let place = Place::playing(json!([busy_turn(), last_turn()]));
-    let all: Vec<_> = (0..6).map(|n| place.start(&["loop", &format!("job {n}"), "--json"])).collect();
+    let all: Vec<_> =
+        (0..6).map(|n| place.start(&["loop", &format!("job {n}"), "--json", "--beside"])).collect();
     for going in all {
         going.end().assert_ended(0, "completed", "marker", 2);
     }
