@@ -118,8 +118,9 @@ impl Handle {
     /// Returns the snapshots of a run.
     pub fn snapshots(&self, run: &RunId) -> Result<RunSnapshots, RunError> {
         let records: Vec<Record> = self.records(run, 1)?.into_iter().map(|(_, record)| record).collect();
-        let workspace = self.view(run)?.state.spec.workspace;
-        let mut snapshots = RunSnapshots::of(run, &workspace, &records);
+        let spec = self.view(run)?.state.spec;
+        let mut snapshots = RunSnapshots::of(run, &spec.workspace, &records);
+        snapshots.checkout = spec.worktree.map(|own| own.checkout);
         for (number, record) in self.undos(run) {
             let UndoRecord { at, folder, snapshot, .. } = record;
             snapshots.add(KeptSnapshot { name: SnapshotName::Undo { number }, folder, at, snapshot });
@@ -399,7 +400,12 @@ fn repository_of<'a>(
     range: &'a SnapshotRange,
 ) -> Result<&'a Path, SnapshotUseError> {
     let folders = [&snapshots.workspace, &range.to.folder, &range.from.folder];
-    let found = folders.into_iter().map(Path::new).find(|folder| git::is_repository(folder));
+    // The worktree of a run may be gone; its snapshots are in the repository.
+    let found = folders
+        .into_iter()
+        .chain(&snapshots.checkout)
+        .map(Path::new)
+        .find(|folder| git::is_repository(folder));
     let missing = || SnapshotUseError::NoFolder { folder: PathBuf::from(&snapshots.workspace) };
     let dir = found.ok_or_else(missing)?;
     has_commit(snapshots, &range.from, dir)?;

@@ -21,6 +21,8 @@ pub struct RunSnapshots {
     pub run: RunId,
     /// The folder in which the run works.
     pub workspace: String,
+    /// The folder in which the person started the run, if the run has its own worktree.
+    pub checkout: Option<String>,
     pub all: Vec<KeptSnapshot>,
     /// The reason why the last snapshot that failed did so.
     pub failed: Option<String>,
@@ -46,7 +48,7 @@ impl RunSnapshots {
         records: impl IntoIterator<Item = &'a Record>,
     ) -> RunSnapshots {
         let (run, workspace) = (run.clone(), workspace.to_owned());
-        let mut snapshots = RunSnapshots { run, workspace, all: Vec::new(), failed: None };
+        let mut snapshots = RunSnapshots { run, workspace, checkout: None, all: Vec::new(), failed: None };
         for record in records {
             let Event::FolderSaved { name, folder, end } = &record.event else { continue };
             match end {
@@ -146,7 +148,7 @@ mod tests {
 
     fn of(names: &[(SnapshotName, &str)]) -> RunSnapshots {
         let (run, workspace) = (RunId::new("r"), "/w".to_owned());
-        let mut all = RunSnapshots { run, workspace, all: Vec::new(), failed: None };
+        let mut all = RunSnapshots { run, workspace, checkout: None, all: Vec::new(), failed: None };
         names.iter().for_each(|(name, folder)| all.add(kept(name.clone(), folder)));
         all
     }

@@ -77,6 +77,7 @@ fn a_worktree_without_changes_is_removed_with_its_branch_and_the_notes_are_kept(
     assert!(notes.contains("found nothing wrong"), "{notes}");
     let told = place.go(&["loop", "look at it", "--worktree"]);
     assert!(told.stdout.contains("are removed: they had no changes"), "{told}");
+    assert!(told.stdout.contains("  no files changed\n"), "{told}");
 }
 
 #[test]
