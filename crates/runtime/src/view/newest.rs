@@ -83,21 +83,6 @@ impl Handle {
         }
     }
 
-    /// Finds the newest run of a folder, or of one above it, that a process runs.
-    pub async fn newest_owned(&self, folder: &Path) -> Result<Option<RunId>, RunError> {
-        let folder = folder.to_owned();
-        self.waiting(move |handle| {
-            let here = RunFilter {
-                folder: FolderFilter::Around(folder),
-                origin: OriginFilter::NoRun,
-                ..RunFilter::default()
-            };
-            let owned = handle.runs(&here)?.into_iter().find(|run| run.status.is_owned());
-            Ok(owned.map(|run| run.run))
-        })
-        .await
-    }
-
     fn is_paused(&self, run: &RunId) -> bool {
         self.view(run).is_ok_and(|view| view.state.bookkeeping.paused)
     }

@@ -2,15 +2,15 @@
 
 use std::time::{Duration, Instant};
 
-use windlass_core::id::RunId;
 use windlass_runtime::handle::Handle;
-use windlass_runtime::view::{NewestRun, RunStatus, RunView};
+use windlass_runtime::view::{RunStatus, RunView};
 
 use super::alert::Alert;
 use super::complete::{self, OfferedRuns};
+use super::default_run::{self, DefaultRun};
 use super::drive::{DisplayReader, KEYS, REDRAW, RunSignals, SignalRequest, Viewer, remark};
 use super::feed::words;
-use super::invocation::{Invocation, block_on, wait_for};
+use super::invocation::{Invocation, block_on};
 use super::next_command;
 use super::output::OutputWriter;
 use super::report::{Report, note};
@@ -35,8 +35,7 @@ Keys: `d` leaves the run in the background again, Ctrl-C interrupts it.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The run's id, or a unique prefix of it [default: the newest run of this folder that is in progress]
-    #[arg(value_name = "RUN", add = complete::runs(OfferedRuns::Open))]
+    #[arg(value_name = "RUN", help = default_run::NEWEST_OPEN, add = complete::runs(OfferedRuns::Open))]
     run: Option<String>,
 
     #[command(flatten)]
@@ -48,10 +47,7 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     let invocation = Invocation::look()?;
     args.watch.check()?;
     let handle = invocation.open_to_ask()?;
-    let run = match &args.run {
-        Some(prefix) => handle.find(prefix)?,
-        None => newest(&invocation, &handle)?,
-    };
+    let run = default_run::choose(&invocation, &handle, args.run.as_deref(), DefaultRun::NewestOwned)?;
     let view = handle.view(&run)?;
     match view.status {
         RunStatus::Running | RunStatus::Waiting | RunStatus::Paused => {}
@@ -69,23 +65,6 @@ fn is_over(view: &RunView) -> Report {
     let next = view.state.outcome().and_then(|outcome| next_command::command(run, outcome));
     let report = Report::usage(format!("run {run} is over: {}", view.status.word()));
     report.hint(next.unwrap_or_else(|| format!("`windlass show {run}` shows how it ended")))
-}
-
-/// Finds the newest run of this folder, or of a folder above it, that a process runs.
-fn newest(invocation: &Invocation, handle: &Handle) -> Result<RunId, Report> {
-    let cwd = invocation.cwd.canonicalize().unwrap_or_else(|_| invocation.cwd.clone());
-    match wait_for(handle.newest_owned(&cwd))? {
-        Some(run) => Ok(run),
-        None => {
-            let report = Report::usage("no run of this folder is in progress");
-            match wait_for(handle.newest_run(&cwd))? {
-                NewestRun::Resumable(run) => {
-                    Err(report.hint(format!("`windlass resume {run}` continues the newest one")))
-                }
-                _ => Err(report.hint("`windlass ps` lists all runs")),
-            }
-        }
-    }
 }
 
 /// The reason why following ended.

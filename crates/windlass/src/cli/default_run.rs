@@ -6,7 +6,7 @@
 use windlass_core::id::RunId;
 use windlass_core::run::Ask;
 use windlass_runtime::handle::Handle;
-use windlass_runtime::view::{FolderFilter, OriginFilter, RunFilter, RunSummary, StatusFilter};
+use windlass_runtime::view::{FolderFilter, OriginFilter, RunFilter, RunStatus, RunSummary, StatusFilter};
 
 use super::feed::{gist, naming};
 use super::invocation::Invocation;
@@ -125,8 +125,12 @@ fn tell(run: &RunSummary, why: &str) {
 /// Reports that no run of this folder is in progress, or that it has none at all.
 fn none(handle: &Handle, newest: Option<RunSummary>) -> Report {
     if let Some(RunSummary { run, status, .. }) = newest {
+        let next = match status {
+            RunStatus::Ended(end) if !end.is_final() => format!("`windlass resume {run}` continues it"),
+            _ => "`windlass ps` lists the runs".to_owned(),
+        };
         return Report::usage("no run of this folder is in progress")
-            .hint(format!("the newest, {run}, is over: {}; `windlass ps` lists the runs", status.word()));
+            .hint(format!("the newest, {run}, is over: {}; {next}", status.word()));
     }
     let elsewhere = RunFilter { origin: OriginFilter::NoRun, ..RunFilter::default() };
     let elsewhere = handle.page(&elsewhere, None, NAMED).map(|page| page.runs).unwrap_or_default();

@@ -7,6 +7,8 @@ use windlass_core::snapshot::{FolderSnapshot, SnapshotQuery};
 use windlass_runtime::handle::{ChangedFile, DiffForm, Handle, SnapshotRange, SnapshotUseError};
 use windlass_runtime::view::{KeptSnapshot, NoSuchSnapshot, RunSnapshots};
 
+use super::complete::{self, OfferedRuns};
+use super::default_run::{self, DefaultRun};
 use super::feed::{envelope, words};
 use super::invocation::{Invocation, print};
 use super::report::{Report, note};
@@ -16,22 +18,29 @@ use crate::exit::Exit;
 
 const EXAMPLES: &str = "\
 Examples:
-  windlass diff k3f9                    everything that the run changed
+  windlass diff                         everything that the newest run changed
+  windlass diff 2                       what its second turn changed
+  windlass diff k3f9                    everything that the run k3f9 changed
   windlass diff k3f9 2                  what its second turn changed
   windlass diff k3f9 fix:2              the same, of the node `fix`
   windlass diff k3f9 1..3 --stat        from turn 1 to turn 3
   windlass diff k3f9 --patch | git apply -R";
 
+/// The shortest number that may be taken for the id of a run.
+const RUN_LIKE: usize = 4;
+
 /// Show what a turn or a run changed
 ///
 /// Compares the snapshots that Windlass keeps of the folder: before the run (`start`), after every turn, and
 /// when the run ended (`end`). Later changes in the folder do not matter.
+///
+/// A single argument that reads as a turn is a turn of the newest run of this folder.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The run's id, or a unique prefix of it
-    #[arg(value_name = "RUN")]
-    run: String,
+    /// Holds the turn if it is the only argument and reads as one.
+    #[arg(value_name = "RUN", help = default_run::NEWEST, add = complete::runs(OfferedRuns::All))]
+    run: Option<String>,
 
     /// A turn (`2`, `fix:2`), or two states to compare (`1..3`, `start..2`) [default: the whole run]
     #[arg(value_name = "TURN[..TURN]", value_parser = wanted)]
@@ -67,14 +76,30 @@ fn wanted(text: &str) -> Result<WantedDiff, String> {
     }
 }
 
+impl Args {
+    /// Returns the run and the turn. A single argument is a turn if it reads as one, unless it is long enough
+    /// for the id of a run and names one.
+    fn words(&self, handle: &Handle) -> (Option<&str>, Option<WantedDiff>) {
+        let is_run = |word: &str| word.len() >= RUN_LIKE && handle.find(word).is_ok();
+        match (self.run.as_deref(), &self.turn) {
+            (Some(word), None) if !is_run(word) => match wanted(word) {
+                Ok(turn) => (None, Some(turn)),
+                Err(_) => (Some(word), None),
+            },
+            (run, turn) => (run, turn.clone()),
+        }
+    }
+}
+
 /// Runs `windlass diff`.
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     let invocation = Invocation::look()?;
     let handle = invocation.open_to_ask()?;
-    let run = handle.find(&args.run)?;
+    let (named, turn) = args.words(&handle);
+    let run = default_run::choose(&invocation, &handle, named, DefaultRun::Newest)?;
     let snapshots = handle.snapshots(&run)?;
     let told = |error| explain(error, &snapshots);
-    let range = range(&handle, &snapshots, args.turn.as_ref()).map_err(told)?;
+    let range = range(&handle, &snapshots, turn.as_ref()).map_err(told)?;
     if args.json {
         return print(&[object(&handle, &snapshots, &range, args.stat).map_err(told)?]);
     }

@@ -4,6 +4,8 @@ use serde_json::json;
 use windlass_core::snapshot::{SnapshotName, SnapshotQuery};
 use windlass_runtime::handle::{LeftAlone, UndoMode, UndoResult};
 
+use super::complete::{self, OfferedRuns};
+use super::default_run::{self, DefaultRun};
 use super::diff::explain;
 use super::feed::{envelope, words};
 use super::invocation::{Invocation, print};
@@ -14,6 +16,7 @@ use crate::exit::Exit;
 
 const EXAMPLES: &str = "\
 Examples:
+  windlass undo                         as before the newest run of this folder
   windlass undo k3f9                    the files as they were before the run
   windlass undo k3f9 --to 2             the files as they were after turn 2
   windlass undo k3f9 --dry-run          list what would change
@@ -26,9 +29,8 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The run's id, or a unique prefix of it
-    #[arg(value_name = "RUN")]
-    run: String,
+    #[arg(value_name = "RUN", help = default_run::NEWEST, add = complete::runs(OfferedRuns::All))]
+    run: Option<String>,
 
     /// The state to restore: after a turn (`2`, `fix:2`), or before an undo (`undo-1`) [default: start]
     #[arg(long, value_name = "TURN", value_parser = query)]
@@ -51,7 +53,7 @@ fn query(text: &str) -> Result<SnapshotQuery, String> {
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     let invocation = Invocation::look()?;
     let handle = invocation.open_to_ask()?;
-    let run = handle.find(&args.run)?;
+    let run = default_run::choose(&invocation, &handle, args.run.as_deref(), DefaultRun::Newest)?;
     let mode = if args.dry_run { UndoMode::Plan } else { UndoMode::Perform };
     let result = match handle.undo(&run, args.to.as_ref(), mode) {
         Ok(result) => result,

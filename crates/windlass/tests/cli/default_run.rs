@@ -66,9 +66,75 @@ fn show_and_logs_take_the_newest_run_of_the_folder_and_name_it() {
 }
 
 #[test]
+fn diff_and_undo_take_the_newest_run_of_the_folder_and_name_it() {
+    let turn = |steps: Value| json!({ "steps": steps });
+    let wrote = |name: &str| json!({ "write": { "path": name, "content": "x" } });
+    let two = json!([turn(json!([wrote("one"), { "say": "more" }])), turn(json!([wrote("two"), done()]))]);
+    let stage = Stage::scripted(json!({ "turns": two }));
+    assert_exit(&stage.run(&["loop", "first", "--driver", "sim"]), 0);
+    stage.place.write("script.json", json!({ "turns": [turn(json!([wrote("three"), done()]))] }).to_string());
+    let first = stage.newest("completed");
+    assert_exit(&stage.run(&["loop", "second", "--driver", "sim"]), 0);
+    let newest = stage.newest("completed");
+    let said = format!("run {newest} (loop, completed): the newest of this folder\n");
+    for args in [&["diff"][..], &["diff", "1"], &["diff", "..end"], &["diff", "loop:1", "--stat"]] {
+        let output = stage.run(args);
+        assert_exit(&output, 0);
+        assert_eq!(text(&output.stderr), said, "{args:?}");
+        assert!(text(&output.stdout).contains("three") && !text(&output.stdout).contains("two"), "{args:?}");
+    }
+    // A word that is no turn names a run, and so does the first of two words.
+    let of_first = text(&stage.run(&["diff", &first, "2", "--stat"]).stdout);
+    assert!(of_first.contains("two") && !of_first.contains("one"), "{of_first}");
+    assert!(text(&stage.run(&["diff", &first]).stdout).contains("one"));
+    let output = stage.run(&["diff", "nobody"]);
+    assert_exit(&output, 2);
+    assert!(text(&output.stderr).contains("no run `nobody`"), "{}", story(&output));
+    let output = stage.run(&["undo"]);
+    assert_exit(&output, 0);
+    assert_eq!(text(&output.stderr), said);
+    let is_there = |name: &str| stage.place.repo().join(name).exists();
+    assert_eq!(["one", "two", "three"].map(is_there), [true, true, false]);
+    assert_exit(&stage.run(&["undo", "--to", "undo-1"]), 0);
+    assert!(is_there("three"));
+}
+
+#[test]
+fn attach_takes_the_newest_run_with_a_process_and_says_how_to_go_on_with_one_without() {
+    let stage = Stage::playing(json!([{ "say": "hello" }, { "wait_for": "go" }, done()]));
+    let open = detached(&stage, &[]);
+    stage.wait_until_said("hello");
+    let child = stage.spawn(&["attach", "--json"]);
+    fs::write(stage.place.repo().join("go"), "").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_exit(&output, 0);
+    let said = format!("run {open} (loop, running): the newest of this folder that is not over\n");
+    assert_eq!(text(&output.stderr), said);
+    let output = stage.run(&["attach"]);
+    assert_exit(&output, 2);
+    let error = text(&output.stderr);
+    assert!(error.starts_with("error: no run of this folder is in progress\n"), "{error}");
+    stage.place.write("script.json", json!({ "turns": [{ "steps": [{ "say": "no" }] }] }).to_string());
+    assert_exit(&stage.run(&["loop", "x", "--driver", "sim", "--max-iterations", "1"]), 9);
+    let newest = stage.newest("exhausted");
+    let error = text(&stage.run(&["attach"]).stderr);
+    assert!(error.contains(&format!("`windlass resume {newest}` continues it")), "{error}");
+}
+
+#[test]
 fn without_any_run_the_hint_says_how_to_start_one() {
     let stage = Stage::new();
-    for args in [&["show"][..], &["logs"], &["cancel"], &["pause"], &["send", "--event", "e"]] {
+    let verbs: [&[&str]; 8] = [
+        &["show"],
+        &["logs"],
+        &["diff"],
+        &["undo"],
+        &["attach"],
+        &["cancel"],
+        &["pause"],
+        &["send", "--event", "e"],
+    ];
+    for args in verbs {
         let output = stage.run(args);
         assert_exit(&output, 2);
         let error = text(&output.stderr);
