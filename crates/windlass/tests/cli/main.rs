@@ -21,3 +21,4 @@ mod people;
 mod signals;
 mod stage;
 mod terminal;
+mod undo;

@@ -78,6 +78,26 @@ impl Stage {
     }
 }
 
+/// Every run that a test has recorded is decided once more, from its log alone, and alike.
+impl Drop for Stage {
+    fn drop(&mut self) {
+        if std::thread::panicking() || !self.place.state().join("windlass/windlass.db").exists() {
+            return;
+        }
+        let read = |args: &[&str]| -> Vec<Value> {
+            let output = self.run(args);
+            text(&output.stdout).lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+        };
+        for listed in read(&["ps", "--json"]) {
+            let Some(run) = listed["run"].as_str() else { continue };
+            for replayed in read(&["replay", run, "--json"]) {
+                let differences = replayed["data"]["differences"].as_array();
+                assert_eq!(differences.map_or(0, Vec::len), 0, "replay of run {run}: {replayed}");
+            }
+        }
+    }
+}
+
 /// JSON lines that were printed.
 pub(crate) fn lines(output: &Output) -> Vec<Value> {
     text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect()

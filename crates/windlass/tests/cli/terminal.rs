@@ -10,20 +10,26 @@ use windlass_testkit::{require_program, windlass_bin};
 use crate::stage::{Stage, assert_exit, done};
 
 /// A terminal of its own server, which ends with it.
-struct Terminal<'a> {
+pub(crate) struct Terminal<'a> {
     stage: &'a Stage,
+    /// The name of its server, unique in the stage.
+    name: &'static str,
 }
 
 impl<'a> Terminal<'a> {
     /// Runs a shell command in a new terminal; its exit code is in the file `code` at the end.
-    fn open(stage: &'a Stage, command: &str) -> Terminal<'a> {
-        let terminal = Terminal { stage };
+    pub(crate) fn open(stage: &'a Stage, command: &str) -> Terminal<'a> {
+        Terminal::named("tmux", stage, command)
+    }
+
+    fn named(name: &'static str, stage: &'a Stage, command: &str) -> Terminal<'a> {
+        let terminal = Terminal { stage, name };
         let script = stage.place.root().join("script.json");
         let line = format!(
             "trap : INT; export WINDLASS_SIM_SCRIPT={}; PATH={}:$PATH; {command}; echo $? > {}; sleep 600",
             script.display(),
             windlass_bin().parent().unwrap().display(),
-            stage.place.root().join("code").display(),
+            terminal.code_file().display(),
         );
         let args = ["-f", "/dev/null", "new-session", "-d", "-x", "100", "-y", "50", "sh", "-c", &line];
         terminal.tmux(&args);
@@ -32,16 +38,22 @@ impl<'a> Terminal<'a> {
 
     fn tmux(&self, args: &[&str]) -> String {
         let mut command: Command = self.stage.place.command("tmux");
-        let output = command.arg("-S").arg(self.stage.place.root().join("tmux")).args(args).output().unwrap();
+        let output =
+            command.arg("-S").arg(self.stage.place.root().join(self.name)).args(args).output().unwrap();
         text(&output.stdout)
     }
 
-    fn types(&self, keys: &[&str]) {
+    fn code_file(&self) -> std::path::PathBuf {
+        let file = if self.name == "tmux" { "code".to_owned() } else { format!("code.{}", self.name) };
+        self.stage.place.root().join(file)
+    }
+
+    pub(crate) fn types(&self, keys: &[&str]) {
         self.tmux(&[&["send-keys"], keys].concat());
     }
 
     /// Waits until the screen shows this text, and returns the screen.
-    fn shows(&self, wanted: &str) -> String {
+    pub(crate) fn shows(&self, wanted: &str) -> String {
         let begun = std::time::Instant::now();
         loop {
             let screen = self.tmux(&["capture-pane", "-p"]);
@@ -53,8 +65,8 @@ impl<'a> Terminal<'a> {
         }
     }
 
-    fn code(&self) -> String {
-        let file = self.stage.place.root().join("code");
+    pub(crate) fn code(&self) -> String {
+        let file = self.code_file();
         let read = || std::fs::read_to_string(&file).ok().filter(|text| text.ends_with('\n'));
         eventually(soon(), read).trim().to_owned()
     }
@@ -235,6 +247,34 @@ fn a_question_that_somebody_answers_elsewhere_is_withdrawn() {
     assert!(said.contains("(windlass answer, process ") && said.ends_with("): 80"), "{screen}");
     assert!(!screen.contains("half an answ"), "{screen}");
     assert_eq!(terminal.code(), "0");
+}
+
+#[test]
+fn a_question_is_answered_from_a_second_terminal_and_the_first_shows_by_whom() {
+    require_program!("tmux");
+    let stage = Stage::playing(json!([port(), { "say": "on ${ANSWER} then" }, done()]));
+    let first = Terminal::open(&stage, "windlass loop x --driver sim");
+    first.shows("  >");
+    let run = stage.newest("waiting");
+    let second = Terminal::named("second", &stage, "sh");
+    second.types(&[&format!("tty; windlass answer {run} 8080; echo $? > ../code.second"), "Enter"]);
+    assert_eq!(second.code(), "0");
+    let screen = second.shows(&format!("answered run {run}: "));
+    let tty = screen.lines().find_map(|line| line.strip_prefix("/dev/")).expect(&screen).to_owned();
+    let screen = first.shows("on 8080 then");
+    let said = screen.lines().find(|line| line.contains("answered by")).expect(&screen);
+    assert!(said.ends_with(&format!("(windlass answer, {tty}): 8080")), "{tty}: {screen}");
+    first.shows("completed: the agent marked it done");
+    assert_eq!(first.code(), "0");
+    // The log has the time as well.
+    let logged = stage.json(&["logs", &run, "--json"]);
+    let answer = logged.iter().find(|line| line["type"] == "run.answered").expect("it is logged");
+    let data = &answer["data"];
+    assert!(data["at"].as_str().is_some_and(|at| at.ends_with('Z')), "{answer}");
+    assert_eq!((&data["by"]["tty"], &data["answer"]), (&json!(tty), &json!("8080")), "{answer}");
+    let told = text(&stage.run(&["logs", &run]).stdout);
+    let line = told.lines().find(|line| line.contains("answered by")).expect(&told);
+    assert!(line.split(' ').next().is_some_and(|time| time.contains(':')), "{line}");
 }
 
 #[test]
