@@ -5,7 +5,7 @@
 //! once. The process dies by a real SIGKILL.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use windlass_core::crash::{CrashPlan, Victim};
 
@@ -14,6 +14,7 @@ use windlass_core::crash::{CrashPlan, Victim};
 pub struct CrashCounter {
     plan: Option<CrashPlan>,
     passed: Arc<AtomicU64>,
+    is_background: Arc<AtomicBool>,
     /// The crash points passed by tasks that perform effects.
     in_effects: Arc<AtomicU64>,
 }
@@ -24,14 +25,20 @@ impl CrashCounter {
         CrashCounter { plan: text.and_then(CrashPlan::parse), ..CrashCounter::default() }
     }
 
+    /// Notes that this process runs in the background.
+    pub(crate) fn in_background(&self) {
+        self.is_background.store(true, Ordering::Relaxed);
+    }
+
     /// Passes a point, or kills the process there. `kin` ends the hosts and agents of the run.
     pub(crate) fn point(&self, kin: impl FnOnce()) {
         let here = self.passed.fetch_add(1, Ordering::Relaxed) + 1;
         let Some(plan) = self.plan.filter(|plan| plan.point == here) else { return };
         match plan.victim {
             Victim::Host | Victim::Effect => return,
+            Victim::Background if !self.is_background.load(Ordering::Relaxed) => return,
             Victim::Everything => kin(),
-            Victim::Windlass => {}
+            Victim::Windlass | Victim::Background => {}
         }
         windlass_peers::process::kill_self();
     }

@@ -214,7 +214,10 @@ impl Handle {
 
     /// Starts a background process that takes over the run when this process ends.
     pub fn leave_in_background(&self, state: &RunState) -> Result<(), RunError> {
-        self.start_owner(state, &["resume", state.run.as_str(), "--quiet", "--after-owner"])
+        self.home.crash.point(|| {});
+        self.start_owner(state, &["resume", state.run.as_str(), "--quiet", "--after-owner"])?;
+        self.home.crash.point(|| {});
+        Ok(())
     }
 
     fn start_owner(&self, state: &RunState, args: &[&str]) -> Result<(), RunError> {
@@ -365,6 +368,7 @@ impl Handle {
 
     /// Continues a run that was created for this process: a run with only its first record starts now.
     pub async fn take_up(&self, family: Family) -> Result<OwnedRun, RunError> {
+        self.home.crash.in_background();
         let taken = self.waiting(|handle| {
             handle.check_folders(&family)?;
             handle.take(family, TakeOver::IfBegun, TakeoverPurpose::GoOn)
@@ -395,6 +399,7 @@ impl Handle {
         let run = family.root().run.clone();
         let lease =
             self.store.acquire(&run).map_err(|source| RunError::Lease { run: run.clone(), source })?;
+        self.home.crash.point(|| {});
         let family = self.as_recorded(family)?;
         if let Some(divergence) = family.divergence().cloned() {
             return Err(self.with_binary(RunError::Diverged { run, divergence, binary: None }));

@@ -274,6 +274,7 @@ impl Handle {
         if mode == UndoMode::Perform {
             self.finish_undos(run, &to.folder)?;
         }
+        self.home.crash.point(|| {});
         if self.view(run).is_ok_and(|view| view.state.is_done()) {
             store.clear();
         }
@@ -303,6 +304,7 @@ impl Handle {
     fn finish_undos(&self, run: &RunId, folder: &str) -> Result<(), UndoFailure> {
         for (number, record) in self.undos(run) {
             if !record.finished && record.folder == folder {
+                self.home.crash.point(|| {});
                 self.write_undo(run, number, &UndoRecord { finished: true, ..record })?;
             }
         }

@@ -132,7 +132,7 @@ fn left(story: Story, place: &Place, finished: &Value) -> Left {
 }
 
 /// Every file that looks half written, in the checkout, in Windlass's folder of git, and among its state.
-fn half_written(place: &Place) -> Vec<PathBuf> {
+pub(crate) fn half_written(place: &Place) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut waiting = vec![place.repo(), place.sealed.state()];
     while let Some(folder) = waiting.pop() {
@@ -154,14 +154,14 @@ fn half_written(place: &Place) -> Vec<PathBuf> {
     found
 }
 
-fn finished(place: &Place, run: &str) -> Value {
+pub(crate) fn finished(place: &Place, run: &str) -> Value {
     let told = place.go(&["logs", run, "--json"]);
     let end = told.lines.iter().rfind(|line| line["type"] == "run.finished" && line["run"] == run);
     end.unwrap_or_else(|| panic!("run {run} has not ended: {told}"))["data"].clone()
 }
 
 /// The one run of a place, once it is recorded.
-fn run_of(place: &Place) -> Option<String> {
+pub(crate) fn run_of(place: &Place) -> Option<String> {
     place.ps().first().map(|run| run["run"].as_str().unwrap().to_owned())
 }
 

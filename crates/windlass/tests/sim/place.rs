@@ -9,6 +9,7 @@
 //! Every wait has a deadline.
 
 use std::fs::{self, File};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -266,6 +267,11 @@ impl Going {
         read(&self.stdout)
     }
 
+    /// The file of its standard output.
+    pub(crate) fn output_file(&self) -> &Path {
+        &self.stdout
+    }
+
     /// Returns the standard error so far.
     pub(crate) fn errors(&self) -> String {
         read(&self.stderr)
@@ -299,6 +305,12 @@ impl Going {
             Some(_) => Some(false),
             None => holds().then_some(true),
         })
+    }
+
+    /// Types on its standard input, which must be a pipe.
+    pub(crate) fn types(&mut self, keys: &[u8]) {
+        // Somebody who is dead reads nothing.
+        let _ = self.child.stdin.as_mut().expect("a pipe").write_all(keys);
     }
 
     pub(crate) fn signal(&self, signal: Signal) {

@@ -25,7 +25,7 @@ fn two_turns() -> Value {
 }
 
 /// A place with a dirty file, untracked files, a program, a link and an ignored file.
-fn place() -> Place {
+pub(crate) fn place() -> Place {
     let place = Place::playing(two_turns());
     let repo = place.repo();
     fs::write(repo.join("README.md"), "mine, dirty\n").unwrap();
@@ -40,7 +40,7 @@ fn place() -> Place {
 
 /// Every file of a folder but git's and Windlass's: its content or the target of the link, and whether it
 /// can be run.
-fn files(folder: &Path) -> BTreeMap<String, (Vec<u8>, bool)> {
+pub(crate) fn files(folder: &Path) -> BTreeMap<String, (Vec<u8>, bool)> {
     let mut found = BTreeMap::new();
     let mut waiting = vec![folder.to_owned()];
     while let Some(next) = waiting.pop() {
@@ -66,7 +66,7 @@ fn files(folder: &Path) -> BTreeMap<String, (Vec<u8>, bool)> {
 }
 
 /// The index, HEAD and the branches.
-fn of_git(place: &Place) -> [String; 3] {
+pub(crate) fn of_git(place: &Place) -> [String; 3] {
     [
         place.sealed.git(["ls-files", "--stage"]),
         place.sealed.git(["rev-parse", "HEAD"]),
@@ -307,41 +307,6 @@ fn a_snapshot_that_fails_is_one_warning_and_the_run_goes_on() {
     let warnings = warnings.iter().filter(|text| text.contains("cannot save the state"));
     assert_eq!(warnings.count(), 1, "{ran}");
     place.go(&["undo", ran.run()]).assert_refused(2, &["has no snapshots", "could not take them"]);
-}
-
-#[test]
-fn an_undo_may_die_at_any_point_and_the_next_one_finishes_it() {
-    let place = place();
-    let before = files(&place.repo());
-    let ran = place.go(&["loop", "work", "--json"]);
-    let after = files(&place.repo());
-    let mut number = 0;
-    for point in 1..40 {
-        let mut command = place.windlass(&["undo", ran.run()]);
-        command.env("WINDLASS_CRASH_AT", format!("windlass:{point}"));
-        let died = place.spawn(command).end();
-        if died.code == 0 {
-            assert!(point > 6, "it passed a point for each file: {point}");
-            assert_eq!(files(&place.repo()), before);
-            return;
-        }
-        let undone = place.go(&["undo", ran.run(), "--json"]);
-        assert_eq!(undone.code, 0, "{undone}");
-        assert_eq!(files(&place.repo()), before, "point {point}");
-        // The files before the first of the two are all there.
-        let names = place.go(&["show", ran.run(), "--json"]).all("run")[0]["snapshots"].clone();
-        let undos: Vec<&str> = names
-            .as_array()
-            .unwrap()
-            .iter()
-            .filter_map(|one| one["name"].as_str()?.strip_prefix("undo-"))
-            .collect();
-        let first = undos.iter().filter_map(|text| text.parse::<u32>().ok()).find(|at| *at > number).unwrap();
-        let back = place.go(&["undo", ran.run(), "--to", &format!("undo-{first}"), "--json"]);
-        assert_eq!(files(&place.repo()), after, "point {point}: {back}");
-        number = data(&back, "undo")["saved"]["name"].as_str().unwrap()[5..].parse().unwrap();
-    }
-    panic!("it never came to its end");
 }
 
 #[test]
