@@ -50,7 +50,7 @@ impl Death {
     }
 }
 
-/// Plays every death, two at a time, until one does not happen. `play` returns whether it did. Returns how many
+/// Plays every death, three at a time because each waits a lot, until one does not happen. `play` returns whether it did. Returns how many
 /// did.
 pub(crate) fn sweep(
     death: impl Fn(u64) -> Death + Sync,
@@ -60,7 +60,7 @@ pub(crate) fn sweep(
     let (next, last, died) = (AtomicU64::new(0), AtomicU64::new(u64::MAX), AtomicU64::new(0));
     let problems = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
-        for _ in 0..2 {
+        for _ in 0..3 {
             scope.spawn(|| {
                 loop {
                     let at = 1 + step * next.fetch_add(1, Ordering::SeqCst);
