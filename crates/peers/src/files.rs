@@ -24,7 +24,7 @@ use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 
-pub use draft::{DraftFile, clear_dead};
+pub use draft::{DraftFile, clear_dead, dead_drafts};
 use rustix::fs::OFlags;
 
 use crate::os;

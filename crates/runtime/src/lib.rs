@@ -18,6 +18,7 @@ mod effect;
 pub mod entities;
 pub mod error;
 pub mod feed;
+pub mod gc;
 pub mod handle;
 pub mod home;
 mod inbox;

@@ -13,6 +13,7 @@
 mod checkpoint;
 mod error;
 mod folders;
+mod forget;
 mod inbox;
 mod lease;
 mod log;
@@ -29,6 +30,7 @@ mod writer;
 pub use checkpoint::Cadence;
 pub use error::{ReadError, StoreError};
 pub use folders::{RunFolders, RunLock, RunLockError, owner_of};
+pub use forget::ForgetError;
 pub use inbox::{InboxError, InboxRequest, PutResult};
 pub use lease::{Lease, LeaseError};
 pub use log::{Append, AppendError, LoadedRun, StoredRecord};

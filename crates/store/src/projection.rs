@@ -129,6 +129,12 @@ impl Store {
         })
     }
 
+    /// Returns a run, if the store has it.
+    pub fn row(&self, run: &RunId) -> Result<Option<RunRow>, ReadError> {
+        let sql = "SELECT * FROM run WHERE id = ?1";
+        self.read(|conn| Ok(conn.prepare_cached(sql)?.query_row([run.as_str()], row).optional()?))
+    }
+
     /// Decides whether the store has no runs.
     pub fn is_empty(&self) -> Result<bool, ReadError> {
         let sql = "SELECT NOT EXISTS (SELECT 1 FROM run)";
@@ -216,8 +222,12 @@ fn insert(conn: &Connection, new: &NewRun, bodies: &[Packed]) -> Result<u64, Cre
     if number(conn, &new.id)?.is_some() {
         return Err(CreateError::Exists { run: new.id.clone() });
     }
+    // A run that was deleted keeps its number (`forget.rs`).
     let run_no: i64 = conn
-        .prepare_cached("SELECT coalesce(max(run_no), 0) + 1 FROM run")?
+        .prepare_cached(
+            "SELECT max(coalesce((SELECT max(run_no) FROM run), 0),
+                        coalesce((SELECT max(run_no) FROM lease), 0)) + 1",
+        )?
         .query_row([], |row| row.get(0))?;
     if run_no > LAST_RUN {
         return Err(CreateError::TooMany);

@@ -94,14 +94,20 @@ impl Drop for DraftFile {
 
 /// Removes the drafts of dead processes from a folder, and nothing else.
 pub fn clear_dead(folder: &Path) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let author = name.to_str().and_then(Author::of);
-        if author.is_some_and(|author| !author.is_alive()) && is_free(&entry.path()) {
-            // Another process may have been faster.
-            let _ = fs::remove_file(entry.path());
-        }
+    for draft in dead_drafts(folder) {
+        // Another process may have been faster.
+        let _ = fs::remove_file(draft);
     }
+}
+
+/// Returns the drafts of dead processes in a folder.
+pub fn dead_drafts(folder: &Path) -> Vec<PathBuf> {
+    let is_dead = |entry: &fs::DirEntry| {
+        let author = entry.file_name().to_str().and_then(Author::of);
+        author.is_some_and(|author| !author.is_alive()) && is_free(&entry.path())
+    };
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter(is_dead).map(|entry| entry.path()).collect()
 }
 
 /// Decides whether no process has locked a plain file.

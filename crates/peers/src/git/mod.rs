@@ -18,6 +18,7 @@ mod interrupted_move;
 mod land;
 mod lock;
 mod marker;
+mod prune;
 mod rebase;
 mod remove;
 mod renew;
@@ -35,6 +36,10 @@ pub use create::create;
 pub use fingerprint::{digest, fingerprint, fingerprint_of};
 pub use land::{LandError, Landing, LandingTimeouts, land, land_within};
 pub use lock::LockError;
+pub use prune::{
+    commits_ahead, containing_branch, own_branches, process_in, reason_to_keep, remove_branch, remove_snapshots,
+    shared_folder, snapshot_refs,
+};
 pub use remove::{KeepReason, Removal, remove};
 pub use renew::{Renewal, renew};
 pub use repository::{branch_commit, checked_out_at, is_branch_name};

@@ -67,7 +67,7 @@ fn remove_once(worktree: &Worktree, target: &str) -> Result<Removal, WorktreeErr
 }
 
 /// Returns the first reason to keep a worktree.
-fn find_work(worktree: &Worktree, target: &str) -> Result<Option<KeepReason>, WorktreeError> {
+pub(super) fn find_work(worktree: &Worktree, target: &str) -> Result<Option<KeepReason>, WorktreeError> {
     let marker = match Marker::of(&worktree.git_dir).filter(|_| is_ours(worktree)) {
         Some(marker) => marker,
         // Already removed, or now somebody else's.

@@ -207,6 +207,8 @@ impl Handle {
         query: Option<&SnapshotQuery>,
         mode: UndoMode,
     ) -> Result<UndoResult, SnapshotUseError> {
+        // Keeps `gc` from removing the run meanwhile. The owner of a paused run has the lock already.
+        let _lock = (mode == UndoMode::Perform).then(|| self.store.folders().lock(run));
         let snapshots = self.snapshots(run)?;
         let to = match query {
             Some(query) => self.snapshot(&snapshots, query)?,

@@ -122,7 +122,7 @@ fn existing(repo: &Path, made: Vec<LeftBranch>) -> Vec<LeftBranch> {
 }
 
 /// Returns the branches that a run made, in the order of their rounds, with the reasons in the log.
-fn made_by(run: &RunId, records: &[Record]) -> Vec<LeftBranch> {
+pub(crate) fn made_by(run: &RunId, records: &[Record]) -> Vec<LeftBranch> {
     let mut tasks: BTreeMap<&NodeId, String> = BTreeMap::new();
     let mut made: Vec<(&NodeId, LeftBranch)> = Vec::new();
     let mut passed: Vec<String> = Vec::new();

@@ -23,6 +23,7 @@ mod summary;
 pub use asks::OpenAsks;
 pub use family::Family;
 pub(crate) use family::children;
+pub(crate) use leftovers::made_by;
 pub use leftovers::{LeftBranch, TaskFileTally};
 pub use newest::NewestRun;
 pub use run::RunView;

@@ -14,7 +14,7 @@ use super::report::{Report, warn};
 use super::sanitize::plain;
 use super::{
     answer, approve, attach, cancel, complete, completions, config, demo, diff, doctor, entities, fast_help,
-    fork, help, hint, logs, r#loop, mcp, mistake, overview, pause, plugin, ps, replay, resume, run, send,
+    fork, gc, help, hint, logs, r#loop, mcp, mistake, overview, pause, plugin, ps, replay, resume, run, send,
     show, sim, tasks, trust, typo, undo, workflow,
 };
 use crate::exit::Exit;
@@ -72,6 +72,7 @@ Manage files and settings:
   config       Show the settings and where each comes from
   trust        Show the rights that a repository asks for, and trust them
   doctor       Check which agent CLIs are installed and what each can do
+  gc           Remove old runs, and worktrees and branches that have landed
   sim          Play a script as an agent, without a model
   completions  Print a completion script for a shell
 
@@ -113,6 +114,7 @@ enum CliCommand {
     Config(config::Args),
     Trust(trust::Args),
     Doctor(doctor::Args),
+    Gc(gc::Args),
     Demo(demo::Args),
     Completions(completions::Args),
     Sim(sim::Args),
@@ -163,6 +165,7 @@ impl CliCommand {
             CliCommand::Fork(_) => Audience::Person("fork a run"),
             CliCommand::Trust(_) => Audience::Person(TRUST),
             CliCommand::Undo(_) => Audience::Person("undo a run"),
+            CliCommand::Gc(_) => Audience::Person("remove runs"),
             CliCommand::Run(args) => args.flags.audience(),
             CliCommand::Loop(args) => args.flags.audience(),
             CliCommand::Tasks(args) => args.audience(),
@@ -255,6 +258,7 @@ fn run_command(verb: CliCommand) -> Result<Exit, Report> {
         CliCommand::Config(args) => config::perform(args),
         CliCommand::Trust(args) => trust::perform(&args),
         CliCommand::Doctor(args) => doctor::perform(&args),
+        CliCommand::Gc(args) => gc::perform(&args),
         CliCommand::Demo(args) => demo::perform(&args),
         CliCommand::Completions(args) => completions::perform(&args),
         CliCommand::Sim(args) => sim::perform(&args),
@@ -353,6 +357,7 @@ mod tests {
             &["loop", "x", "--trust"],
             &["tasks", "run", "--trust"],
             &["undo", "r"],
+            &["gc"],
             &["run", "x", "--detach"],
             &["loop", "x", "--detach"],
             &["tasks", "run", "--detach"],

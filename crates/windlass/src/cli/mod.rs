@@ -25,6 +25,7 @@ mod fast_help;
 mod feed;
 mod fit;
 mod fork;
+mod gc;
 mod help;
 mod hint;
 mod home;

@@ -23,6 +23,7 @@ const VERBS: &[&str] = &[
     "plugin",
     "config",
     "doctor",
+    "gc",
     "demo",
     "completions",
     "sim",

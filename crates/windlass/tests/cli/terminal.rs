@@ -534,6 +534,32 @@ fn a_repository_that_asks_for_rights_runs_without_them_until_a_person_trusts_it(
 }
 
 #[test]
+fn a_person_is_asked_once_before_old_runs_are_removed() {
+    require_program!("tmux");
+    let stage = Stage::playing(json!([done()]));
+    assert_exit(&stage.run(&["loop", "paint it", "--driver", "sim"]), 0);
+    let run = stage.newest("completed");
+    let ask = |number: &str| format!("windlass gc --older-than 1ms; echo {number} said $?");
+    let terminal = Terminal::open(&stage, &[ask("1"), ask("2"), ask("3")].join("; "));
+    let screen = terminal.shows("Remove this? [y/N]");
+    for words in ["to remove, ", "runs that ended more than 1ms ago", &run, "paint it"] {
+        assert!(screen.contains(words), "`{words}`: {screen}");
+    }
+    terminal.types(&["Enter"]);
+    terminal.shows("1 said 0");
+    assert_eq!(stage.newest("completed"), run, "nothing is removed without a yes");
+    let is_asked_again = || {
+        let screen = terminal.tmux(&["capture-pane", "-p"]);
+        screen.split("1 said 0").nth(1)?.contains("[y/N]").then_some(())
+    };
+    eventually(soon(), is_asked_again);
+    terminal.types(&["y", "Enter"]);
+    let screen = terminal.shows("3 said 0");
+    assert!(screen.contains("removed 1 of 1") && screen.contains("nothing to remove"), "{screen}");
+    assert_eq!(stage.json(&["ps", "--json"]).len(), 0);
+}
+
+#[test]
 fn the_terminal_rings_and_notifies_if_the_settings_say_so_and_no_text_of_an_agent_rings_it() {
     require_program!("script");
     let ask =

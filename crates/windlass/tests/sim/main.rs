@@ -22,6 +22,7 @@ mod faults;
 mod floods;
 mod followed;
 mod formats;
+mod gc;
 mod git_faults;
 mod graph;
 mod graph_sweep;

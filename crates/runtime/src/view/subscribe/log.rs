@@ -90,7 +90,12 @@ impl FollowedLog {
         }
         if log.seq > 0 && !log.is_over {
             // The end of the run may be recorded and not reported yet.
-            log.end = handle.record_at(&log.run, log.seq)?.and_then(|record| outcome(&record));
+            match handle.record_at(&log.run, log.seq) {
+                Ok(record) => log.end = record.and_then(|record| outcome(&record)),
+                // Somebody removed the run since then.
+                Err(RunError::Read(ReadError::UnknownRun { .. })) => log.is_over = true,
+                Err(error) => return Err(error),
+            }
         }
         Ok(log)
     }

@@ -36,6 +36,7 @@ pub(crate) fn left_branches(left: &[LeftBranch]) -> Vec<String> {
     lines.extend(left.iter().take(BRANCHES).flat_map(branch));
     let hidden = left.len().saturating_sub(BRANCHES);
     lines.extend((hidden > 0).then(|| format!("    ... ({hidden} more: git branch --list 'windlass/*')")));
+    lines.push("    `windlass gc` removes them once another branch has their work".to_owned());
     lines
 }
 
@@ -91,11 +92,12 @@ mod tests {
             "      look:   git log -p main..windlass/k3f9/task-4-1",
             "      remove: git worktree remove --force k3f9/worktrees/task-4-1",
             "              git branch -D windlass/k3f9/task-4-1",
+            "    `windlass gc` removes them once another branch has their work",
         ];
         assert_eq!(lines, expected);
         let bare = LeftBranch { worktree: None, why: None, is_redone: true, ..left };
         assert_eq!(
-            left_branches(&[bare])[1..],
+            left_branches(&[bare])[1..4],
             [
                 "    windlass/k3f9/task-4-1 (task 4; a later try landed)",
                 "      look:   git log -p main..windlass/k3f9/task-4-1",
