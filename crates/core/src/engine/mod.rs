@@ -209,8 +209,8 @@ fn stop(state: &mut RunState, step: &mut Decision, at: Moment, outcome: Outcome)
                 *before = outcome;
             }
         }
-        // An interrupted run has nothing left to end, but it could continue.
-        Lifecycle::Done { outcome: before } if is_cancel && before.status == FinalStatus::Interrupted => {
+        // Such a run has nothing left to end, but it could continue.
+        Lifecycle::Done { outcome: before } if is_cancel && !before.status.is_final() => {
             state.lifecycle = Lifecycle::Ending { outcome: outcome.clone() };
             finish(state, step, at, outcome);
         }

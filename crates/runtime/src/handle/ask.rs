@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use windlass_core::event::PersonReply;
 use windlass_core::hook::wire::HookReply;
 use windlass_core::id::{EffectId, HookId, InboxId, RunId};
-use windlass_core::run::{FinalStatus, Progress, Waiting};
+use windlass_core::run::{Progress, Waiting};
 use windlass_peers::hook_socket::{self, NoReply};
 use windlass_store::{InboxRequest, PutResult};
 
@@ -42,8 +42,10 @@ impl Handle {
             let status = state.outcome().map(|outcome| outcome.status);
             match (status, &message) {
                 (None, _) => {}
-                // An interrupted run could continue, so it can still be cancelled.
-                (Some(FinalStatus::Interrupted), InboxMessage::Cancel) => return handle.cancel_stopped(&run),
+                // The run could continue, so it can still be cancelled.
+                (Some(status), InboxMessage::Cancel) if !status.is_final() => {
+                    return handle.cancel_stopped(&run);
+                }
                 (Some(_), _) => return Err(RunError::Over(run)),
             }
             handle.ask(&run, &InboxId::new(crate::random::token()), &message).map(drop)

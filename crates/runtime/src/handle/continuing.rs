@@ -100,7 +100,7 @@ impl Handle {
         }
     }
 
-    /// Ends an interrupted run for good. It has no owner and nothing that runs.
+    /// Ends a run that could continue for good. It has no owner and nothing that runs.
     pub(super) fn cancel_stopped(&self, run: &RunId) -> Result<(), RunError> {
         let lease = self.store.acquire(run).map_err(|source| RunError::Lease { run: run.clone(), source })?;
         let view = self.view(run)?;

@@ -81,14 +81,18 @@ fn a_second_interrupt_ends_the_agents_at_once_and_a_cancel_ends_the_run_for_good
 }
 
 #[test]
-fn an_interrupted_run_can_still_be_cancelled_and_no_other_run_that_is_over() {
+fn a_run_that_could_continue_can_still_be_cancelled_and_no_other_run_that_is_over() {
     let mut story = looping(LoopMode::Fresh, 1);
     story.interrupt();
     story.session_ends(SessionVerdict::Interrupted { what: "stopped".into() }).cleaned("loop");
     assert_eq!(story.cancel().ended(), (FinalStatus::Cancelled, EndReason::User));
     let mut exhausted = looping(LoopMode::Fresh, 1);
     exhausted.whole_turn(false).cleaned("loop");
-    assert_eq!(exhausted.cancel().ended(), (FinalStatus::Exhausted, EndReason::MaxIterations));
+    assert_eq!(exhausted.cancel().ended(), (FinalStatus::Cancelled, EndReason::User));
+    assert_eq!(exhausted.goes_on_after_end().ended(), (FinalStatus::Cancelled, EndReason::User));
+    let mut completed = looping(LoopMode::Fresh, 1);
+    completed.whole_turn(true).cleaned("loop");
+    assert_eq!(completed.cancel().ended(), (FinalStatus::Completed, EndReason::Marker));
 }
 
 #[test]

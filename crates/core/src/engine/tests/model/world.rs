@@ -10,9 +10,7 @@ pub(super) use crate::event::Event;
 use crate::event::Record;
 use crate::hook::HookCall;
 use crate::id::{EffectId, InboxId, NodeId, RunId, Verb};
-use crate::run::{
-    Activity, BudgetRaise, Continuation, FinalStatus, ListenState, Raise, RunState, SessionPhase,
-};
+use crate::run::{Activity, BudgetRaise, Continuation, ListenState, Raise, RunState, SessionPhase};
 use crate::tasks::{TaskId, TaskStatus};
 use crate::time::Moment;
 
@@ -243,9 +241,8 @@ impl World {
         let before = self.state.clone();
         let mut late: Vec<Event> =
             self.records.iter().rev().take(12).map(|record| record.event.clone()).collect();
-        let is_interrupted = |state: &RunState| {
-            state.outcome().is_some_and(|outcome| outcome.status == FinalStatus::Interrupted)
-        };
+        let can_continue =
+            |state: &RunState| state.outcome().is_some_and(|outcome| !outcome.status.is_final());
         late.retain(|event| !matches!(event, Event::Continued { .. }));
         late.extend([
             Event::CancelAsked { inbox: None },
@@ -256,7 +253,7 @@ impl World {
             Event::OwnerChanged,
             Event::EventReceived { inbox: InboxId::new("i"), name: "e".into(), text: String::new() },
         ]);
-        late.retain(|event| !is_interrupted(&before) || !matches!(event, Event::CancelAsked { .. }));
+        late.retain(|event| !can_continue(&before) || !matches!(event, Event::CancelAsked { .. }));
         for event in late {
             apply(&mut self.state, self.at, &event);
             assert_eq!(self.state, before, "a run that is over does not change by {event:?}");
