@@ -10,7 +10,8 @@ use windlass_core::run::RunState;
 use windlass_peers::files::{checkout, clear_dead};
 
 /// The folders of a workspace that Windlass writes to.
-pub(crate) const WRITTEN: [&str; 6] = [".", ".windlass", ".windlass/runs", ".windlass/workflows", ".claude", "research"];
+pub(crate) const WRITTEN: [&str; 6] =
+    [".", ".windlass", ".windlass/runs", ".windlass/workflows", ".claude", "research"];
 
 /// Removes the drafts of dead processes from the workspace of a run, the workspaces of its nodes, and the
 /// run's own folder.

@@ -37,8 +37,8 @@ pub use fingerprint::{digest, fingerprint, fingerprint_of};
 pub use land::{LandError, Landing, LandingTimeouts, land, land_within};
 pub use lock::LockError;
 pub use prune::{
-    commits_ahead, containing_branch, own_branches, process_in, reason_to_keep, remove_branch, remove_snapshots,
-    shared_folder, snapshot_refs,
+    commits_ahead, containing_branch, own_branches, process_in, reason_to_keep, remove_branch,
+    remove_snapshots, shared_folder, snapshot_refs,
 };
 pub use remove::{KeepReason, Removal, remove};
 pub use renew::{Renewal, renew};

@@ -33,7 +33,8 @@ pub fn reason_to_keep(worktree: &Worktree, target: &str) -> Result<Option<KeepRe
 /// Returns a process that works in a folder.
 pub fn process_in(folder: &Path) -> Option<u32> {
     let own = i32::try_from(std::process::id()).unwrap_or_default();
-    let works = |pid: &i32| *pid != own && os::working_folder(*pid).is_some_and(|cwd| cwd.starts_with(folder));
+    let works =
+        |pid: &i32| *pid != own && os::working_folder(*pid).is_some_and(|cwd| cwd.starts_with(folder));
     os::processes().into_iter().find(works).and_then(|pid| u32::try_from(pid).ok())
 }
 
@@ -88,15 +89,18 @@ pub fn remove_branch(repo: &Path, branch: &str, target: &str) -> Result<Removal,
 
 /// Returns the refs of all snapshots in a repository.
 pub fn snapshot_refs(repo: &Path) -> Result<Vec<String>, GitError> {
-    let said = GitCall::at(repo).whole().run(&["for-each-ref", "--format=%(refname)", SNAPSHOTS])?;
+    refs_below(repo, SNAPSHOTS)
+}
+
+fn refs_below(repo: &Path, folder: &str) -> Result<Vec<String>, GitError> {
+    let said = GitCall::at(repo).whole().run(&["for-each-ref", "--format=%(refname)", folder])?;
     Ok(String::from_utf8_lossy(&said).lines().map(str::to_owned).collect())
 }
 
-/// Removes the snapshots whose refs start with `prefix`, all or none. Can be repeated. Uses a file in the
-/// folder `scratch` while it works.
-pub fn remove_snapshots(repo: &Path, prefix: &str, scratch: &Path) -> Result<(), WorktreeError> {
-    let refs: Vec<String> =
-        snapshot_refs(repo)?.into_iter().filter(|name| name.starts_with(prefix)).collect();
+/// Removes the snapshots below `folder`, such as `refs/windlass/k3f9/`, all or none. Can be repeated. Uses a
+/// file in the folder `scratch` while it works.
+pub fn remove_snapshots(repo: &Path, folder: &str, scratch: &Path) -> Result<(), WorktreeError> {
+    let refs = refs_below(repo, folder)?;
     if refs.is_empty() {
         return Ok(());
     }

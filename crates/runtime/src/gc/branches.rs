@@ -95,7 +95,8 @@ impl Handle {
         };
         let mut unknown = filled;
         for left in self.made(run).map_err(|error| chain(&error))? {
-            let its = |worktree: &&Worktree| worktree.branch == left.branch && worktree.path.starts_with(&dir);
+            let its =
+                |worktree: &&Worktree| worktree.branch == left.branch && worktree.path.starts_with(&dir);
             let worktree = repository.worktrees.iter().find(its);
             if let Some(worktree) = worktree {
                 unknown.retain(|folder| *folder != worktree.path && !is_aside(folder, worktree));
@@ -205,7 +206,11 @@ impl Handle {
             return None;
         }
         let made: Vec<String> = names.iter().map(|name| format!("windlass/{run}/{name}")).collect();
-        let branches = git::own_branches(workspace).unwrap_or_default();
+        let branches = match git::own_branches(workspace) {
+            Ok(branches) => branches,
+            Err(error) if git::is_repository(workspace) => return Some(chain(&error)),
+            Err(_) => return None,
+        };
         let left = branches.into_iter().find(|branch| made.contains(branch))?;
         Some(format!("its branch {left} is there"))
     }

@@ -10,7 +10,8 @@ use std::path::Path;
 
 use windlass_core::id::RunId;
 use windlass_peers::files::{dead_drafts, make_private_dir};
-use windlass_peers::{git, hook_socket};
+use windlass_peers::git::{self, WorktreeError};
+use windlass_peers::hook_socket;
 use windlass_store::{ForgetError, ReadError, RunLock, RunLockError};
 
 use super::item::{GcEnd, GcError, GcFile, GcItem, GcPlan, GcRequest, GcRun};
@@ -123,13 +124,21 @@ impl Handle {
         let step = || self.home.crash.point(|| {});
         let aside = self.home.state.join(ASIDE);
         make_private_dir(&aside).map_err(|error| chain(&error))?;
-        if workspace.is_dir() && git::shared_folder(workspace).is_ok() {
-            let own = self.store.run_dir(run);
-            git::remove_snapshots(workspace, &snapshots_of(run), &own).map_err(|error| chain(&error))?;
+        match git::shared_folder(workspace) {
+            Ok(_) => {
+                let own = self.store.run_dir(run);
+                git::remove_snapshots(workspace, &snapshots_of(run), &own).map_err(|error| chain(&error))?;
+            }
+            // The snapshots are gone with their repository.
+            Err(WorktreeError::NotARepository { .. }) => {}
+            Err(_) if !workspace.is_dir() => {}
+            Err(error) => return Err(chain(&error)),
         }
         step();
-        let trackers = TrackerFolder::of(workspace, run, &committed(workspace));
-        trackers.remove().map_err(|error| chain(&error))?;
+        if TrackerFolder::of(workspace, run, &BTreeSet::new()) != TrackerFolder::None {
+            let trackers = TrackerFolder::of(workspace, run, &committed(workspace));
+            trackers.remove().map_err(|error| chain(&error))?;
+        }
         step();
         if let Ok(socket) = hook_socket::path_for(&self.home.state, run, &self.home.temp) {
             // The lock shows that nobody listens.

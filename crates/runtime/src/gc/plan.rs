@@ -132,7 +132,8 @@ impl Handle {
                 let workspace = PathBuf::from(&row.projection.workspace);
                 let prefix = snapshots_of(&row.id);
                 let is_its = |name: &&String| name.starts_with(&prefix);
-                let snapshots = known.of(&workspace).map_or(0, |it| it.snapshots.iter().filter(is_its).count());
+                let snapshots =
+                    known.of(&workspace).map_or(0, |it| it.snapshots.iter().filter(is_its).count());
                 let names = tracked.entry(workspace.clone()).or_insert_with(|| committed(&workspace));
                 let folder = TrackerFolder::of(&workspace, &row.id, names);
                 if let TrackerFolder::Shared { path, why } = &folder {
@@ -169,7 +170,8 @@ impl Handle {
         let mut folders = BTreeSet::from([self.home.state.clone()]);
         for workspace in workspaces.into_iter().map(Path::new).filter(|workspace| workspace.is_dir()) {
             folders.extend(WRITTEN.map(|folder| workspace.join(folder)));
-            folders.extend(checkout::own_folder(&workspace.join("file")).map(|own| checkout::drafts_in(&own)));
+            folders
+                .extend(checkout::own_folder(&workspace.join("file")).map(|own| checkout::drafts_in(&own)));
         }
         let mut paths: Vec<PathBuf> = folders.iter().flat_map(|folder| dead_drafts(folder)).collect();
         let aside = std::fs::read_dir(self.home.state.join(ASIDE)).into_iter().flatten().flatten();

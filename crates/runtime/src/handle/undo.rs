@@ -207,8 +207,6 @@ impl Handle {
         query: Option<&SnapshotQuery>,
         mode: UndoMode,
     ) -> Result<UndoResult, SnapshotUseError> {
-        // Keeps `gc` from removing the run meanwhile. The owner of a paused run has the lock already.
-        let _lock = (mode == UndoMode::Perform).then(|| self.store.folders().lock(run));
         let snapshots = self.snapshots(run)?;
         let to = match query {
             Some(query) => self.snapshot(&snapshots, query)?,
@@ -219,6 +217,9 @@ impl Handle {
             return Err(SnapshotUseError::NoFolder { folder });
         }
         self.check_nobody_works(run, &folder)?;
+        // Keeps `gc` from removing the run meanwhile. The owner of a paused run has the lock already.
+        let _lock = (mode == UndoMode::Perform).then(|| self.store.folders().lock(run));
+        self.view(run)?;
         has_commit(&snapshots, to, &folder)?;
         self.undo_to(&snapshots, to, mode).map_err(|error| match error {
             UndoFailure::Use(error) => error,

@@ -114,9 +114,8 @@ fn finish(plan: &GcPlan, done: &[(GcItem, GcEnd)], json: bool) -> Result<Exit, R
         print(&objects(plan, done, Removing::Yes))?;
     } else if !plan.items.is_empty() {
         let removed = done.iter().filter(|(_, end)| *end == GcEnd::Removed).map(|(item, _)| item);
-        let (count, bytes) = removed.fold((0, 0_u64), |(count, all), item| {
-            (count + 1, all.saturating_add(bytes_of(item)))
-        });
+        let (count, bytes) =
+            removed.fold((0, 0_u64), |(count, all), item| (count + 1, all.saturating_add(bytes_of(item))));
         note(&format!("removed {} of {}, {}", count, plan.items.len(), size(bytes)));
     }
     Ok(if has_failed { Exit::Unexpected } else { Exit::Completed })
@@ -141,15 +140,12 @@ fn shown(screen: Terminal, plan: &GcPlan, args: &Args) -> Vec<String> {
     let now = words::now();
     let mut lines = Vec::new();
     let (mut branches, mut runs, mut files) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut bytes, mut snapshots) = (0_u64, 0);
+    let mut bytes = 0_u64;
     for item in &plan.items {
         bytes = bytes.saturating_add(bytes_of(item));
         match item {
             GcItem::Branch(branch) => branches.push(branch_row(branch)),
-            GcItem::Run(run) => {
-                snapshots += run.snapshots;
-                runs.push(run_row(run, now));
-            }
+            GcItem::Run(run) => runs.push(run_row(run, now)),
             GcItem::File(file) => {
                 files.push([plain_line(&file.path.display().to_string()), size(file.bytes)]);
             }
@@ -167,9 +163,7 @@ fn shown(screen: Terminal, plan: &GcPlan, args: &Args) -> Vec<String> {
     lines.extend(list(screen, &format!("runs that ended more than {age} ago"), &runs, 4));
     lines.extend(list(screen, "files that killed processes left", &files, 0));
     if has_runs {
-        let and = if snapshots > 0 { ", and no `windlass diff` and `undo`" } else { "" };
-        let text = format!("  after that there is no `windlass show`, `logs`, `replay` and `fork` of these runs{and}");
-        lines.push(text);
+        lines.push("  after that you cannot show, diff, undo, replay or fork these runs".to_owned());
     }
     let kept = kept_lines(plan, &age);
     if !kept.is_empty() {
@@ -179,12 +173,7 @@ fn shown(screen: Terminal, plan: &GcPlan, args: &Args) -> Vec<String> {
     fit::wrap_all(&lines, 2, screen.limit())
 }
 
-fn list<const N: usize>(
-    screen: Terminal,
-    title: &str,
-    rows: &[[String; N]],
-    flexible: usize,
-) -> Vec<String> {
+fn list<const N: usize>(screen: Terminal, title: &str, rows: &[[String; N]], flexible: usize) -> Vec<String> {
     if rows.is_empty() {
         return Vec::new();
     }
@@ -219,17 +208,13 @@ fn kept_lines(plan: &GcPlan, age: &str) -> Vec<String> {
     let mut lines: Vec<String> = plan.kept.iter().take(LISTED).map(line).collect();
     let hidden = plan.kept.len().saturating_sub(LISTED);
     lines.extend((hidden > 0).then(|| format!("  ... ({hidden} more: --json lists all)")));
-    let counted = |runs: usize, one: &str, many: &str| match runs {
-        1 => format!("  1 run {one}"),
-        runs => format!("  {} runs {many}", words::number(runs as u64)),
-    };
+    let counted = |runs: usize| words::count(runs as u64, "run");
     if !plan.open.is_empty() {
-        let text = counted(plan.open.len(), "that can be continued", "that can be continued");
-        lines.push(format!("{text}: `windlass cancel RUN` ends one for good"));
+        let runs = counted(plan.open.len());
+        lines.push(format!("  {runs} that can be continued: `windlass cancel RUN` ends one for good"));
     }
     if !plan.young.is_empty() {
-        let text = counted(plan.young.len(), "that ended", "that ended");
-        lines.push(format!("{text} less than {age} ago"));
+        lines.push(format!("  {} that ended less than {age} ago", counted(plan.young.len())));
     }
     lines
 }
@@ -371,8 +356,7 @@ mod tests {
     #[test]
     fn sizes_have_two_digits() {
         let said = [0, 999, 1_000, 1_234, 12_345, 999_400, 999_600, 88_000_000, 2_500_000_000].map(size);
-        let expected =
-            ["0 B", "999 B", "1.0 KB", "1.2 KB", "12 KB", "999 KB", "1.0 MB", "88 MB", "2.5 GB"];
+        let expected = ["0 B", "999 B", "1.0 KB", "1.2 KB", "12 KB", "999 KB", "1.0 MB", "88 MB", "2.5 GB"];
         assert_eq!(said, expected);
     }
 
