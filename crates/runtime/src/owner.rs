@@ -170,6 +170,10 @@ impl Owner {
         if hand != OwnerStart::Next {
             self.folder = RunFolder::now(Path::new(&self.state.spec.workspace));
         }
+        // Before any other record, so that an owner that dies here leaves the run new.
+        if is_new && let Some(event) = self.save_folder(SnapshotName::Start).await {
+            self.tell(event, Vec::new()).await?;
+        }
         if hand == OwnerStart::Next {
             self.tell(Event::OwnerChanged, Vec::new()).await?;
             // Requests sent while the run had no owner come first: people sent them about the state they saw.
@@ -177,9 +181,6 @@ impl Owner {
             let open = self.state.to_perform();
             first.retain(|planned| open.iter().any(|open| open.id == planned.id));
             self.end_orphans(&first).await;
-        }
-        if is_new && let Some(event) = self.save_folder(SnapshotName::Start).await {
-            self.tell(event, Vec::new()).await?;
         }
         // The first record may already ask.
         self.notifier.see(&self.state);

@@ -133,10 +133,10 @@ fn windlass_may_die_at_any_point_of_a_conflict() {
 
 #[test]
 fn windlass_may_die_before_a_call_of_git_in_a_conflict() {
-    sweep_all("before git", Death::BeforeGit, 10);
+    sweep_all("before git", Death::BeforeGit, 14);
 }
 
 #[test]
 fn windlass_may_die_after_a_call_of_git_in_a_conflict() {
-    sweep_all("after git", Death::AfterGit, 5);
+    sweep_all("after git", Death::AfterGit, 8);
 }

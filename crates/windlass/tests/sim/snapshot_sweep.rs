@@ -46,27 +46,32 @@ fn left(place: &Place, run: &str) -> Left {
     }
 }
 
-/// Plays the run with a death in it. Returns what is left, and whether Windlass died.
-fn play(death: Option<Death>) -> Result<(Left, bool), String> {
+/// Plays the run with deaths in it, one in each process. Returns what is left, and whether the last one happened.
+fn play(deaths: &[Death]) -> Result<(Left, bool), String> {
     let place = place();
-    let arguments = ["loop", "work", "--json"];
-    let mut command = place.windlass(&arguments);
-    if let Some(death) = death {
-        death.strikes(&place, &mut command);
-    }
-    let ran = place.spawn(command).end();
-    let has_died = ran.code < 0;
-    if has_died {
-        let again = match run_of(&place) {
-            Some(run) => place.go(&["resume", &run, "--json"]),
+    let (mut said, mut has_died) = (String::new(), false);
+    for death in deaths.iter().copied().map(Some).chain([None]) {
+        let run = run_of(&place);
+        let arguments = match &run {
+            Some(run) => ["resume", run, "--json"],
             // It died before there was a run: nothing was begun.
-            None => place.go(&arguments),
+            None => ["loop", "work", "--json"],
         };
-        if again.code != 0 && !again.stderr.contains("already over") {
-            return Err(format!("it does not complete: {ran}\n--- again\n{again}"));
+        let mut command = place.windlass(&arguments);
+        if let Some(death) = death {
+            death.strikes(&place, &mut command);
         }
-    } else if ran.code != 0 {
-        return Err(format!("it does not complete: {ran}"));
+        let ran = place.spawn(command).end();
+        said.push_str(&format!("--- {death:?}\n{ran}\n"));
+        if ran.code > 0 && !ran.stderr.contains("already over") {
+            return Err(format!("it does not complete: {said}"));
+        }
+        if death.is_some() {
+            has_died = ran.code < 0;
+        }
+        if ran.code >= 0 {
+            break;
+        }
     }
     let run = run_of(&place).ok_or("there is no run")?;
     let found = left(&place, &run);
@@ -79,10 +84,10 @@ fn play(death: Option<Death>) -> Result<(Left, bool), String> {
 }
 
 fn sweep_all(name: &str, death: impl Fn(u64) -> Death + Sync, usual: u64) {
-    let (expected, _) = play(None).unwrap();
+    let (expected, _) = play(&[]).unwrap();
     assert_eq!(expected.snapshots.len(), 5, "{expected:#?}");
     let points = sweep(death, step(usual), |death| {
-        let (found, has_died) = play(Some(death))?;
+        let (found, has_died) = play(&[death])?;
         match found == expected {
             true => Ok(has_died),
             false => Err(format!("expected {expected:#?}, found {found:#?}")),
@@ -105,4 +110,14 @@ fn windlass_may_die_before_any_call_of_git_and_every_turn_has_its_snapshot() {
 #[test]
 fn windlass_may_die_after_any_call_of_git_and_every_turn_has_its_snapshot() {
     sweep_all("after git", Death::AfterGit, 1);
+}
+
+/// The first process dies when the run is recorded and nothing is saved yet.
+#[test]
+fn windlass_may_die_twice_before_the_first_turn_and_the_run_has_its_first_snapshot() {
+    let (expected, _) = play(&[]).unwrap();
+    for point in 1..=8 {
+        let (found, has_died) = play(&[Death::Point(2), Death::Point(point)]).unwrap();
+        assert!(has_died && found == expected, "point {point}: expected {expected:#?}, found {found:#?}");
+    }
 }
