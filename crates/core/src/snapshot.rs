@@ -69,6 +69,8 @@ pub enum SnapshotName {
     Turn { node: NodeId, turn: u32 },
     /// At the end of the run.
     End,
+    /// Before the run continued after an end, for the n-th time.
+    Resumed { number: u32 },
     /// Before the files went back to an earlier state.
     Undo { number: u32 },
 }
@@ -80,6 +82,7 @@ impl SnapshotName {
         match self {
             SnapshotName::Start => format!("refs/windlass/{run}/run/start"),
             SnapshotName::End => format!("refs/windlass/{run}/run/end"),
+            SnapshotName::Resumed { number } => format!("refs/windlass/{run}/run/resumed-{number}"),
             SnapshotName::Undo { number } => format!("refs/windlass/{run}/undo/{number}"),
             SnapshotName::Turn { node, turn } => {
                 let mut node = component(node.as_str());
@@ -106,13 +109,14 @@ fn component(text: &str) -> String {
     name
 }
 
-/// Writes the name as people type it: `start`, `fix:2`, `end`, `undo-1`.
+/// Writes the name as people type it: `start`, `fix:2`, `end`, `resumed-1`, `undo-1`.
 impl fmt::Display for SnapshotName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             SnapshotName::Start => f.write_str("start"),
             SnapshotName::Turn { node, turn } => write!(f, "{node}:{turn}"),
             SnapshotName::End => f.write_str("end"),
+            SnapshotName::Resumed { number } => write!(f, "resumed-{number}"),
             SnapshotName::Undo { number } => write!(f, "undo-{number}"),
         }
     }
@@ -127,7 +131,7 @@ pub enum SnapshotQuery {
 
 /// An error: the text names no snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("expected a turn (`2`), the turn of a node (`fix:2`), `start`, `end` or `undo-1`")]
+#[error("expected a turn (`2`), the turn of a node (`fix:2`), `start`, `end`, `resumed-1` or `undo-1`")]
 pub struct NotASnapshot;
 
 impl FromStr for SnapshotQuery {
@@ -137,13 +141,16 @@ impl FromStr for SnapshotQuery {
         let name = match text {
             "start" => SnapshotName::Start,
             "end" => SnapshotName::End,
-            text => match (text.rsplit_once(':'), text.strip_prefix("undo-")) {
-                (Some((node, turn)), _) if !node.is_empty() => {
+            text => match text.rsplit_once(':').or(text.split_once('-').filter(|(word, _)| !word.is_empty()))
+            {
+                Some(("", _)) => return Err(NotASnapshot),
+                Some((node, turn)) if text.contains(':') => {
                     SnapshotName::Turn { node: NodeId::new(node), turn: number(turn)? }
                 }
-                (None, Some(number_of)) => SnapshotName::Undo { number: number(number_of)? },
-                (Some(_), _) => return Err(NotASnapshot),
-                (None, None) => return Ok(SnapshotQuery::Turn(number(text)?)),
+                Some(("undo", text)) => SnapshotName::Undo { number: number(text)? },
+                Some(("resumed", text)) => SnapshotName::Resumed { number: number(text)? },
+                Some(_) => return Err(NotASnapshot),
+                None => return Ok(SnapshotQuery::Turn(number(text)?)),
             },
         };
         Ok(SnapshotQuery::Name(name))
@@ -170,6 +177,7 @@ mod tests {
             (SnapshotName::Start, "refs/windlass/k3f9/run/start"),
             (SnapshotName::End, "refs/windlass/k3f9/run/end"),
             (SnapshotName::Undo { number: 1 }, "refs/windlass/k3f9/undo/1"),
+            (SnapshotName::Resumed { number: 2 }, "refs/windlass/k3f9/run/resumed-2"),
             (turn("loop", 2), "refs/windlass/k3f9/loop/2"),
             (turn("fix@2~3", 1), "refs/windlass/k3f9/fix@2+3/1"),
             (turn("undo", 1), "refs/windlass/k3f9/undo+/1"),
@@ -183,12 +191,13 @@ mod tests {
 
     #[test]
     fn a_name_is_read_as_it_is_written() {
-        for name in [SnapshotName::Start, SnapshotName::End, SnapshotName::Undo { number: 7 }, turn("a@2", 0)]
-        {
+        let numbered = [SnapshotName::Undo { number: 7 }, SnapshotName::Resumed { number: 2 }];
+        let names = [SnapshotName::Start, SnapshotName::End, turn("a@2", 0), turn("undo-1", 2)];
+        for name in names.into_iter().chain(numbered) {
             assert_eq!(name.to_string().parse(), Ok(SnapshotQuery::Name(name)));
         }
         assert_eq!("3".parse(), Ok(SnapshotQuery::Turn(3)));
-        for wrong in ["", "x", "-1", "+1", ":1", "a:", "a:x", "undo-", "undo-x", "1.5", "start "] {
+        for wrong in ["", "x", "-1", "+1", ":1", "a:", "a:x", "undo-", "undo-x", "redo-1", "1.5", "start "] {
             assert_eq!(wrong.parse::<SnapshotQuery>(), Err(NotASnapshot), "{wrong}");
         }
     }

@@ -171,7 +171,14 @@ impl Owner {
             self.folder = RunFolder::now(Path::new(&self.state.spec.workspace));
         }
         // Before any other record, so that an owner that dies here leaves the run new.
-        if is_new && let Some(event) = self.save_folder(SnapshotName::Start).await {
+        let first_state = match hand {
+            // So that changes that a person made meanwhile do not count as the next turn's.
+            OwnerStart::Reopened => Some(SnapshotName::Resumed { number: self.state.bookkeeping.continued }),
+            _ => is_new.then_some(SnapshotName::Start),
+        };
+        if let Some(name) = first_state
+            && let Some(event) = self.save_folder(name).await
+        {
             self.tell(event, Vec::new()).await?;
         }
         if hand == OwnerStart::Next {

@@ -132,8 +132,6 @@ pub struct Plan {
     /// One line per provider about the entities found.
     pub notes: Vec<String>,
     pub durability: Durability,
-    /// True if a session uses the simulated agent of this binary.
-    pub is_simulated: bool,
     /// The worktree to make for the run.
     pub worktree: Option<PlannedWorktree>,
 }
@@ -213,12 +211,11 @@ fn planned(home: &Home, request: &RunRequest, cwd: &Path, resolved: &Resolved) -
     let worst = worst(&nodes::bounded(&main.workflow, &spec), &graphs).to_string();
     let durability = config::durability_of(&resolved.settings);
     let warnings = each_once(found.into_iter().chain(warnings.into_iter().map(ProblemPart::from)));
-    let is_simulated = is_simulated(home, &spec);
-    Ok(Plan { spec, workflow: main.workflow, worst, warnings, notes, durability, is_simulated, worktree })
+    Ok(Plan { spec, workflow: main.workflow, worst, warnings, notes, durability, worktree })
 }
 
-/// Decides whether a session uses a driver that is part of this binary.
-fn is_simulated(home: &Home, spec: &Spec) -> bool {
+/// Decides whether a session uses the simulated agent of this binary.
+pub fn is_simulated(home: &Home, spec: &Spec) -> bool {
     let own = crate::os::own_program().ok();
     let is_own = |settings: &SessionSettings| {
         let driver = &settings.driver;

@@ -229,11 +229,7 @@ impl Viewer<'_> {
 
 /// Returns the message about a request to stop.
 pub(super) fn remark(asked: u32) -> &'static str {
-    if asked == 1 {
-        "interrupted: press Ctrl-C again to stop the agent at once"
-    } else {
-        "stopping the agent at once"
-    }
+    if asked == 1 { "press Ctrl-C again to stop the agent at once" } else { "stopping the agent at once" }
 }
 
 /// The request that a signal makes.

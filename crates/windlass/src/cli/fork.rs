@@ -16,6 +16,7 @@ use super::invocation::{Invocation, block_on, print, wait_for};
 use super::report::{Report, note, warn};
 use super::run_flags::{wait_for_owner, words_of};
 use super::sanitize::plain_line;
+use super::sim_script;
 use super::watch::WatchFlags;
 use crate::exit::Exit;
 
@@ -97,6 +98,7 @@ pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
     args.watch.check()?;
     let handle = invocation.open(invocation.durability())?;
     let from = default_run::choose(&invocation, &handle, args.run.as_deref(), DefaultRun::Newest)?;
+    sim_script::check(&invocation, &handle.view(&from)?.state.spec)?;
     let request = args.request(&invocation, &from);
     if args.detach {
         let fork = wait_for(handle.fork_detached(request))?;

@@ -9,6 +9,7 @@ pub(crate) fn lines(state: &RunState) -> Vec<String> {
     let mut lines: Vec<String> =
         state.outcome().and_then(|outcome| command(run, outcome)).into_iter().collect();
     lines.push(format!("more: windlass show {run}, windlass logs {run}, windlass diff {run}"));
+    lines.push(format!("bring the files back to how they were: windlass undo {run}"));
     lines.into_iter().map(|line| format!("  {line}")).collect()
 }
 
@@ -24,6 +25,15 @@ pub(crate) fn command(run: &RunId, outcome: &Outcome) -> Option<String> {
     match how {
         Some(how) => Some(format!("continue: windlass resume {run}{how}")),
         None => Some(format!("fix the workflow, then: windlass run, or windlass fork {run} --at NODE")),
+    }
+}
+
+/// Returns the flags with which a run that has ended continues, or `None` if it cannot.
+pub(crate) fn flags(outcome: &Outcome) -> Option<&'static str> {
+    match outcome.status {
+        FinalStatus::Completed | FinalStatus::Cancelled => None,
+        FinalStatus::Interrupted => Some(""),
+        FinalStatus::Exhausted | FinalStatus::Blocked | FinalStatus::Failed => addition(outcome),
     }
 }
 

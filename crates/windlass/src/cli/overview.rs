@@ -15,6 +15,7 @@ use super::fast_help::SHORT;
 use super::feed::words;
 use super::help::show;
 use super::invocation::Invocation;
+use super::next_command;
 use super::report::{Report, note};
 use super::sanitize::plain_short;
 use crate::exit::Exit;
@@ -67,7 +68,10 @@ fn next(handle: &Handle, view: &RunView) -> (String, String) {
         RunStatus::Running | RunStatus::Waiting => (format!("is {}", status.word()), with("logs -f", run)),
         RunStatus::Ended(_) | RunStatus::Unknown => {
             let age = words::ago(words::now().since(view.state.started));
-            (format!("{} (started {age} ago)", status.word()), with("show", run))
+            let how = view.state.outcome().and_then(next_command::flags);
+            let command =
+                how.map_or_else(|| with("show", run), |how| format!("{}{how}", with("resume", run)));
+            (format!("{} (started {age} ago)", status.word()), command)
         }
     }
 }

@@ -53,12 +53,16 @@ pub(super) fn lines(report: &WorktreeReport) -> Vec<String> {
         lines.push(format!("  in {}", plain_line(&own.top)));
     }
     if files > 0 {
-        lines.push("  commit there what you want to keep".to_owned());
+        let there = shell_word(&plain_line(&own.top));
+        lines.push(format!("  see the files:   git -C {there} status"));
+        lines.push(format!("  commit them:     git -C {there} add -A && git -C {there} commit"));
     }
-    if report.has_work() {
+    if commits > 0 {
         let target = own.target.as_deref().unwrap_or(&own.base);
-        lines.push(format!("  look at it: git diff {}...{branch}", plain_line(target)));
-        lines.push(format!("  merge it:   git merge {branch}"));
+        lines.push(format!("  see the commits: git diff {}...{branch}", plain_line(target)));
+        lines.push(format!("  merge them:      git merge {branch}"));
+    } else if files > 0 {
+        lines.push(format!("  then merge them: git merge {branch}"));
     }
     lines
 }
@@ -69,4 +73,13 @@ pub(super) fn object(report: &WorktreeReport) -> Value {
     json!({"branch": own.branch, "path": own.top, "base": own.base, "target": own.target,
         "checkout": own.checkout, "exists": report.is_there, "branch_exists": report.commits.is_some(),
         "commits": report.commits.unwrap_or(0), "uncommitted": report.files})
+}
+
+/// Quotes a path for a shell, if it needs quotes.
+fn shell_word(path: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%".contains(c);
+    match path.chars().all(is_plain) {
+        true => path.to_owned(),
+        false => format!("'{}'", path.replace('\'', r"'\''")),
+    }
 }

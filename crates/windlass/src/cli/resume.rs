@@ -20,6 +20,7 @@ use super::pause::{PauseChange, wait};
 use super::report::{Report, note};
 use super::run_flags::{LIMITS, REQUESTS, wait_for_owner, words_of};
 use super::sanitize::plain_short;
+use super::sim_script;
 use super::stray;
 use super::watch::WatchFlags;
 use crate::exit::Exit;
@@ -108,6 +109,9 @@ pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
     }
     let additions = args.additions(&invocation)?;
     let view = handle.view(&run)?;
+    if view.state.is_done() || view.status.is_crashed() {
+        sim_script::check(&invocation, &view.state.spec)?;
+    }
     if view.state.is_done() {
         return args.reopen(&invocation, &handle, &run, additions);
     }

@@ -297,7 +297,7 @@ impl RunFlags {
         if self.dry_run {
             return self.show_plan(&plan);
         }
-        sim_script::check(invocation, &plan)?;
+        sim_script::check(invocation, &plan.spec)?;
         if self.detach {
             return self.leave(invocation, plan);
         }

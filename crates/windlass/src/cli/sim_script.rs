@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use windlass_core::spec::Spec;
 use windlass_runtime::home::Home;
-use windlass_runtime::plan::Plan;
+use windlass_runtime::plan::is_simulated;
 
 use super::invocation::Invocation;
 use super::report::{Report, note};
@@ -15,12 +16,12 @@ const SCRIPT: &str = "WINDLASS_SIM_SCRIPT";
 const PATHS: [&str; 2] = [SCRIPT, "WINDLASS_SIM_LOG"];
 
 /// Refuses a run whose simulated agent could not play its script. Says so if it has none.
-pub(super) fn check(invocation: &Invocation, plan: &Plan) -> Result<(), Report> {
-    if !plan.is_simulated {
+pub(super) fn check(invocation: &Invocation, spec: &Spec) -> Result<(), Report> {
+    if !is_simulated(&invocation.home, spec) {
         return Ok(());
     }
     let Some(script) = invocation.home.var(SCRIPT).filter(|script| !script.is_empty()) else {
-        note("no script: the simulated agent plays a stub; docs/sim.md");
+        note(&format!("{SCRIPT} names no script: the simulated agent changes nothing"));
         return Ok(());
     };
     match windlass_pawl::sim::script_error(Path::new(script)) {

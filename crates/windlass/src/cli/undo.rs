@@ -118,11 +118,14 @@ fn lines(screen: Terminal, result: &UndoResult, mode: UndoMode) -> Vec<String> {
         lines.push(format!("saved the files as they were: {} ({})", saved.name, saved.reference));
         lines.push(format!("take this back: {hint}"));
     }
+    if mode == UndoMode::Plan && !is_same {
+        lines.extend(list(width, "changed since the run; the undo saves these first", &result.since));
+    }
     if result.commits > 0 && !is_same {
         let branch = result.branch.as_deref().map_or("HEAD".to_owned(), plain_line);
         let commits = words::count(result.commits, "commit");
-        let verb = if result.commits == 1 { "stays" } else { "stay" };
-        lines.push(format!("{commits} since then {verb} on {branch}: `git status` shows the difference"));
+        let (verb, them) = if result.commits == 1 { ("stays", "it") } else { ("stay", "them") };
+        lines.push(format!("{commits} since then {verb} on {branch}; `git revert` takes {them} back"));
     }
     if let Some(earlier) = &result.unfinished {
         lines.push(format!("an earlier undo was cut off; the files before it are in {earlier}"));
@@ -135,6 +138,8 @@ fn described(name: &SnapshotName) -> String {
     match name {
         SnapshotName::Start => "as they were before the run".to_owned(),
         SnapshotName::End => "as they were when the run ended".to_owned(),
+        SnapshotName::Resumed { number: 1 } => "as they were before the run continued".to_owned(),
+        SnapshotName::Resumed { number } => format!("as they were before the run continued, time {number}"),
         SnapshotName::Turn { node, turn: 0 } => {
             format!("as they were before the first turn of {}", plain_line(node.as_str()))
         }

@@ -86,7 +86,14 @@ fn uncommitted_work_is_kept_and_told() {
     let place = Place::playing(json!([{"steps": [write, done(), say("Done.")]}]));
     let ran = place.go(&["loop", "make it", "--worktree"]);
     assert_eq!(ran.code, 0, "{ran}");
-    assert!(ran.stdout.contains("1 uncommitted file") && ran.stdout.contains("commit there"), "{ran}");
+    assert!(ran.stdout.contains("1 uncommitted file") && !ran.stdout.contains("git diff"), "{ran}");
+    // The commands that it prints put the work on the branch.
+    let command = ran.stdout.lines().find_map(|line| line.trim().strip_prefix("commit them: ")).unwrap();
+    let commit = std::process::Command::new("sh").args(["-c", &format!("{} -qm made", command.trim())]);
+    assert!(commit.current_dir(place.repo()).status().unwrap().success(), "{ran}");
+    let branch = ran.stdout.lines().find_map(|line| line.trim().strip_prefix("then merge them: git merge "));
+    place.sealed.git(["merge", "-q", branch.unwrap().trim()]);
+    assert_eq!(place.file("made.txt"), "x");
     assert_eq!(worktrees(&place), 1);
 }
 

@@ -8,7 +8,7 @@ use crate::tasks::{in_file, task, tasks};
 use serde_json::{Value, json};
 
 const CONFIGURATION: i32 = 3;
-const NOTE: &str = "no script: the simulated agent plays a stub; docs/sim.md";
+const NOTE: &str = "WINDLASS_SIM_SCRIPT names no script: the simulated agent changes nothing";
 
 /// Runs `windlass` whose agent has no script.
 #[track_caller]

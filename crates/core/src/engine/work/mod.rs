@@ -15,6 +15,7 @@ use crate::event::Event;
 use crate::graph::SessionPrompt;
 use crate::id::{EffectId, Verb};
 use crate::run::{News, SessionPhase, SessionWork};
+use crate::time::Moment;
 
 /// Starts the work with the preparation of everything that it needs.
 pub(super) fn begin(cx: &mut DecisionCx<'_>, work: &mut SessionWork, args: Option<String>) {
@@ -89,4 +90,12 @@ pub(super) fn apply(
 fn plan(work: &SessionWork, cx: &mut DecisionCx<'_>, verb: Verb, effect: Effect) -> EffectId {
     let id = EffectId { node: work.node.id.clone(), iteration: work.turns + 1, attempt: work.attempt, verb };
     cx.plan(id, effect)
+}
+
+/// Plans a wait. A run that ended while an agent was closing may continue with a turn of the same number, which
+/// may wait too, so the number of continuations is part of the id.
+fn plan_wait(work: &SessionWork, cx: &mut DecisionCx<'_>, until: Moment) {
+    let attempt = work.attempt.saturating_add(cx.bookkeeping.continued);
+    let (node, iteration) = (work.node.id.clone(), work.turns + 1);
+    cx.plan(EffectId { node, iteration, attempt, verb: Verb::Wait }, Effect::WaitUntil { until });
 }

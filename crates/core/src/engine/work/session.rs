@@ -1,7 +1,6 @@
 //! The processes of a turn: their start, and the verdict at their end.
 
-use super::{ending, hooks, plan, turn};
-use crate::effect::Effect;
+use super::{ending, hooks, plan_wait, turn};
 use crate::engine::DecisionCx;
 use crate::event::{SessionEnd, SessionVerdict};
 use crate::id::{EffectId, HookId, SessionId, Verb};
@@ -208,6 +207,6 @@ pub(super) fn cut_off_in_session(work: &mut SessionWork, unanswered: &[HookId]) 
 
 fn pause(work: &mut SessionWork, cx: &mut DecisionCx<'_>, waiting: Waiting, until: Moment, resume: bool) {
     cx.decision.news.push(News::Waiting(waiting.clone()));
-    plan(work, cx, Verb::Wait, Effect::WaitUntil { until });
+    plan_wait(work, cx, until);
     work.phase = SessionPhase::Pausing { waiting, resume };
 }

@@ -1,6 +1,6 @@
 //! Starts and judges the turns of an agent.
 
-use super::{ending, plan};
+use super::{ending, plan, plan_wait};
 use crate::effect::{Effect, SessionPlan};
 use crate::engine::DecisionCx;
 use crate::event::PrepareEnd;
@@ -287,7 +287,7 @@ fn close(work: &mut SessionWork, cx: &mut DecisionCx<'_>, hook: Option<HookId>, 
     }
     work.phase = SessionPhase::Closing { outcome };
     let until = cx.at.plus_ms(CLOSING_MS);
-    plan(work, cx, Verb::Wait, Effect::WaitUntil { until });
+    plan_wait(work, cx, until);
 }
 
 /// Starts another turn: in the running session through its Stop hook, or in a new process.

@@ -62,13 +62,13 @@ fn sim_needs_no_script_and_is_told_apart_from_another_program() {
     place.document("w", "nodes:\n  - { id: a, prompt: x }\n  - { id: b, prompt: x, driver: sim }\n");
     let plan = place.plan(&place.run("w"));
     assert_eq!(session_settings(&plan.spec, "b").driver.name, "sim");
-    assert!(plan.is_simulated);
+    assert!(is_simulated(&place.home, &plan.spec));
     place.document("w", "nodes:\n  - { id: a, prompt: x }\n");
-    assert!(!place.plan(&place.run("w")).is_simulated);
+    assert!(!is_simulated(&place.home, &place.plan(&place.run("w")).spec));
     let mut other = place.run("w");
     other.flags.driver = Some("sim".to_owned());
     other.flags.agent_bin = Some(place.folder.path().join("bin/claude"));
-    assert!(!place.plan(&other).is_simulated);
+    assert!(!is_simulated(&place.home, &place.plan(&other).spec));
 }
 
 #[test]
