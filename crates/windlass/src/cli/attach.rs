@@ -27,7 +27,8 @@ Examples:
   windlass attach              the newest run of this folder that is in progress
   windlass attach k3f9         this run
 
-Keys: `d` leaves the run in the background again, Ctrl-C interrupts it.";
+Keys: `d` leaves the run in the background again (at a question: Ctrl-D),
+Ctrl-C interrupts it.";
 
 /// Return to the feed and the questions of a run in the background
 ///

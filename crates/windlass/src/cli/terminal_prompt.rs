@@ -2,7 +2,8 @@
 //! hands the answer to the run as `windlass answer` does.
 //!
 //! The first answer counts. If somebody answers elsewhere first, the prompt disappears. An empty line never
-//! discards a question: it takes the default, goes to the next question, or says what to type.
+//! discards a question: it takes the default, goes to the next question, or says what to type. Ctrl-D leaves the
+//! run, and its questions, in the background.
 
 use windlass_core::event::{PersonReply, Record};
 use windlass_core::id::{HookId, RunId};
@@ -19,10 +20,13 @@ use super::output::OutputWriter;
 use super::report::{ask_for_line, note};
 use super::sanitize::plain_short;
 use super::terminal::{Terminal, TextTone};
-use super::typing::Typing;
+use super::typing::{PromptLine, Typing};
 
 /// The longest answer that is shown again.
 const ANSWER: usize = 200;
+
+/// The line that says how to leave a question. The keys of the feed are text there.
+const LEAVE: &str = "Ctrl-D leaves the run in the background";
 
 /// A key that controls the feed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,6 +110,7 @@ impl TerminalPrompt {
             self.write(face, out, &point.run, &line);
         }
         if self.is_in_feed() {
+            self.write(face, out, &point.run, LEAVE);
             face.open_input(out);
         } else {
             ask_for_line();
@@ -114,7 +119,7 @@ impl TerminalPrompt {
 
     /// Returns whether the feed has scrolled the question off the screen.
     fn is_out_of_sight(&self, face: &Face, point: &PersonPrompt) -> bool {
-        let below = face.lines_since_input() + point.lines(self.beside()).len() + 1;
+        let below = face.lines_since_input() + point.lines(self.beside()).len() + 2;
         self.is_in_feed() && below > self.screen.rows()
     }
 
@@ -134,27 +139,32 @@ impl TerminalPrompt {
         if self.shown.is_none() {
             return keys.contains(&b'd').then_some(FeedKey::Leave);
         }
-        self.take_answer(face, out, keys).await;
-        None
+        self.take_answer(face, out, keys).await
     }
 
-    async fn take_answer(&mut self, face: &mut Face, out: &mut OutputWriter, keys: &[u8]) {
+    async fn take_answer(&mut self, face: &mut Face, out: &mut OutputWriter, keys: &[u8]) -> Option<FeedKey> {
         // A closed terminal gives nothing, again and again.
         if keys.is_empty() {
-            return self.leave(face, out);
+            self.leave(face, out);
+            return None;
         }
         // An echoing terminal gives whole lines.
         if !self.is_in_feed() {
             let line = String::from_utf8_lossy(keys).into_owned();
-            return self.enter(face, out, &line).await;
+            self.enter(face, out, &line).await;
+            return None;
         }
         self.typing.add(keys);
         while self.shown.is_some()
             && let Some(line) = self.typing.line()
         {
-            self.enter(face, out, &line).await;
+            match line {
+                PromptLine::Entered(line) => self.enter(face, out, &line).await,
+                PromptLine::Leave => return Some(FeedKey::Leave),
+            }
         }
         face.type_in(self.typing.text());
+        None
     }
 
     /// Takes a line as the answer to the request on the screen.

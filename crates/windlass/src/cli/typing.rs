@@ -15,9 +15,18 @@ pub(crate) struct Typing {
     rest: Vec<u8>,
 }
 
+/// A line that a person entered, or the end of the input.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum PromptLine {
+    Entered(String),
+    /// The person leaves instead of typing anything.
+    Leave,
+}
+
 /// The effect of a key.
 enum KeyAction {
     Enter,
+    End,
     Erase,
     EraseWord,
     EraseAll,
@@ -37,11 +46,14 @@ impl Typing {
         self.rest.extend_from_slice(bytes);
     }
 
-    /// Returns the line once a person has entered it.
-    pub(crate) fn line(&mut self) -> Option<String> {
+    /// Returns the line once a person has entered it, or that the person leaves.
+    pub(crate) fn line(&mut self) -> Option<PromptLine> {
         while let Some(key) = self.key() {
             match key {
-                KeyAction::Enter => return Some(std::mem::take(&mut self.text)),
+                KeyAction::End if self.text.is_empty() => return Some(PromptLine::Leave),
+                KeyAction::Enter | KeyAction::End => {
+                    return Some(PromptLine::Entered(std::mem::take(&mut self.text)));
+                }
                 KeyAction::Erase => drop(self.text.pop()),
                 KeyAction::EraseAll => self.text.clear(),
                 KeyAction::EraseWord => {
@@ -65,8 +77,9 @@ impl Typing {
         }
         self.rest.drain(..size);
         Some(match first {
-            // Ctrl-D enters the line, as it does in terminals.
-            '\n' | '\r' | '\u{4}' => KeyAction::Enter,
+            '\n' | '\r' => KeyAction::Enter,
+            // Ctrl-D enters a line, and ends the input where there is none, as it does in terminals.
+            '\u{4}' => KeyAction::End,
             '\u{7f}' | '\u{8}' => KeyAction::Erase,
             '\u{15}' => KeyAction::EraseAll,
             '\u{17}' => KeyAction::EraseWord,
@@ -109,17 +122,33 @@ mod tests {
     fn typed(bytes: &[u8]) -> (Option<String>, String) {
         let mut typing = Typing::default();
         typing.add(bytes);
-        (typing.line(), typing.text().to_owned())
+        (entered(&mut typing), typing.text().to_owned())
+    }
+
+    fn entered(typing: &mut Typing) -> Option<String> {
+        match typing.line()? {
+            PromptLine::Entered(line) => Some(line),
+            PromptLine::Leave => panic!("left"),
+        }
+    }
+
+    #[test]
+    fn ctrl_d_enters_a_line_and_leaves_where_there_is_none() {
+        let mut typing = Typing::default();
+        typing.add(b"two\x04\x04");
+        assert_eq!(typing.line(), Some(PromptLine::Entered("two".to_owned())));
+        assert_eq!(typing.line(), Some(PromptLine::Leave));
+        assert_eq!(typing.line(), None);
     }
 
     #[test]
     fn what_is_typed_stands_until_it_is_entered() {
         let mut typing = Typing::default();
         typing.add(b"tw");
-        assert_eq!((typing.line(), typing.text()), (None, "tw"));
+        assert_eq!((entered(&mut typing), typing.text()), (None, "tw"));
         typing.add(b"o\nrest");
-        assert_eq!(typing.line().as_deref(), Some("two"));
-        assert_eq!((typing.line(), typing.text()), (None, "rest"));
+        assert_eq!(entered(&mut typing).as_deref(), Some("two"));
+        assert_eq!((entered(&mut typing), typing.text()), (None, "rest"));
     }
 
     #[test]
@@ -140,8 +169,8 @@ mod tests {
     fn half_a_character_waits_for_its_other_half() {
         let mut typing = Typing::default();
         typing.add(&[0xc3]);
-        assert_eq!((typing.line(), typing.text()), (None, ""));
+        assert_eq!((entered(&mut typing), typing.text()), (None, ""));
         typing.add(&[0xbc, 0xff, b'!']);
-        assert_eq!((typing.line(), typing.text()), (None, "ü\u{fffd}!"));
+        assert_eq!((entered(&mut typing), typing.text()), (None, "ü\u{fffd}!"));
     }
 }

@@ -469,6 +469,32 @@ fn a_run_left_in_the_background_is_attached_to_and_answered_there() {
 }
 
 #[test]
+fn a_run_is_left_in_the_background_at_a_question_and_answered_later() {
+    require_program!("tmux");
+    let stage = Stage::playing(json!([port(), { "say": "on ${ANSWER} then" }, done()]));
+    let terminal = Terminal::open(&stage, "windlass loop x --driver sim; sh");
+    terminal.shows("the agent asks: Which port?");
+    terminal.shows("Ctrl-D leaves the run in the background");
+    // A letter is a part of the answer there.
+    terminal.types(&["d"]);
+    terminal.shows("> d");
+    terminal.types(&["C-u"]);
+    terminal.types(&["C-d"]);
+    terminal.shows("continues in the background: `windlass attach");
+    stage.newest("waiting");
+    terminal.types(&["clear; windlass attach; echo $? > ../code", "Enter"]);
+    eventually(soon(), || {
+        let screen = terminal.shows("Ctrl-D leaves the run in the background");
+        (!screen.contains("continues in the background")).then_some(())
+    });
+    terminal.types(&["C-d"]);
+    assert_eq!(terminal.code(), "0");
+    stage.newest("waiting");
+    assert_exit(&stage.run(&["answer", "2"]), 0);
+    stage.newest("completed");
+}
+
+#[test]
 fn an_exhausted_run_gets_two_more_iterations_and_completes() {
     require_program!("tmux");
     let idle = json!({ "steps": [{ "append": { "path": "a", "content": "x" } }, { "say": "not yet" }] });
