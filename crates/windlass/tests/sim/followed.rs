@@ -199,6 +199,19 @@ fn the_words_of_an_agent_come_before_its_cancellation_with_their_own_time() {
 }
 
 #[test]
+fn the_words_of_an_agent_come_before_its_interruption() {
+    let place = Place::playing(json!([{"steps": [say("Working."), {"hang": true}]}]));
+    let mut going = place.start(&["loop", "x", "--json"]);
+    let run = going.run();
+    until(LIMIT, || going.output().contains("Working."));
+    going.signal(Signal::INT);
+    assert_eq!(going.end().code, 130);
+    let logs = untimed(&place.go(&["logs", &run]).stdout);
+    let place_of = |text: &str| logs.find(text).unwrap_or_else(|| panic!("no {text}: {logs}"));
+    assert!(place_of("  Working.\n") < place_of("interrupting: "), "{logs}");
+}
+
+#[test]
 fn a_resumed_run_says_what_happened_before() {
     let place = Place::playing(json!([
         {"steps": [say("first")], "cost_usd": 0.25},

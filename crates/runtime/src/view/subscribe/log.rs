@@ -189,8 +189,13 @@ impl FollowedLog {
     /// Returns the next agent event that is older than a record. A transcript without times does not say
     /// which events these are: only the end of a run comes after all of them.
     fn said_before(&mut self, event: &Event, at: Moment) -> Option<RunChange> {
-        let ends =
-            matches!(event, Event::CancelAsked { .. } | Event::ParentEnded { .. } | Event::RunTimedOut);
+        let ends = matches!(
+            event,
+            Event::CancelAsked { .. }
+                | Event::InterruptAsked { .. }
+                | Event::ParentEnded { .. }
+                | Event::RunTimedOut
+        );
         let is_older = |turn: &mut FollowedTurn| match turn.transcript.next_time() {
             Some(Some(said)) => said < at,
             Some(None) => ends,
