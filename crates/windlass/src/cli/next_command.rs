@@ -39,6 +39,10 @@ pub(crate) fn flags(outcome: &Outcome) -> Option<&'static str> {
 
 /// Returns the flags that a run needs to continue, or `None` if it would end in the same way again.
 fn addition(outcome: &Outcome) -> Option<&'static str> {
+    // Another command corrects it, although nothing else would.
+    if outcome.root.unwrap_or(outcome.reason) == EndReason::CheckCannotStart {
+        return Some(" --check COMMAND");
+    }
     if outcome.fixed().is_some() {
         return None;
     }

@@ -24,6 +24,16 @@ fn a_check_that_cannot_start_ends_the_run_after_one_turn_and_a_new_command_conti
 }
 
 #[test]
+fn the_end_names_the_command_that_corrects_a_check_that_cannot_start() {
+    let place = Place::playing(json!([last_turn()]));
+    let ran = place.go(&["loop", "work", "--check", "./no-such-script"]);
+    assert_eq!(ran.code, 3, "{ran}");
+    let run = place.ps()[0]["run"].as_str().unwrap().to_owned();
+    let next = format!("\n  continue: windlass resume {run} --check COMMAND\n");
+    assert!(ran.stdout.contains(&next) && !ran.stdout.contains("fork"), "{ran}");
+}
+
+#[test]
 fn a_mistyped_program_is_refused_before_any_agent_runs() {
     let place = Place::playing(json!([last_turn()]));
     let refused = place.go(&["loop", "work", "--check", "gti status"]);
