@@ -32,7 +32,8 @@ const POLL: Duration = Duration::from_millis(50);
 
 const EXAMPLES: &str = "\
 Examples:
-  windlass cancel              the newest run of this folder that is not over
+  windlass cancel              the newest run of this folder that is not over,
+                               or else the newest interrupted one
   windlass cancel k3f9";
 
 /// Stop a run and everything it started
@@ -78,7 +79,7 @@ enum CancelTarget {
 fn find(invocation: &Invocation, named: Option<&str>) -> Result<CancelTarget, Report> {
     let Some(prefix) = named else {
         let handle = invocation.open(invocation.durability())?;
-        let run = default_run::choose(invocation, &handle, None, DefaultRun::NewestOpen)?;
+        let run = default_run::choose(invocation, &handle, None, DefaultRun::NewestOpenOrInterrupted)?;
         return Ok(CancelTarget::Known(Box::new(handle), run));
     };
     let handle = Handle::open(invocation.home.clone(), invocation.durability());

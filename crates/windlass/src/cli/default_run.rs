@@ -4,7 +4,7 @@
 //! rule, in `runtime::view::NewestRun`: it waits for an owner that is dying.
 
 use windlass_core::id::RunId;
-use windlass_core::run::Ask;
+use windlass_core::run::{Ask, FinalStatus};
 use windlass_runtime::handle::Handle;
 use windlass_runtime::view::{FolderFilter, OriginFilter, RunFilter, RunStatus, RunSummary, StatusFilter};
 
@@ -32,6 +32,8 @@ pub(super) enum DefaultRun {
     Newest,
     /// The newest run that is not over.
     NewestOpen,
+    /// The newest run that is not over, else the newest interrupted run.
+    NewestOpenOrInterrupted,
     /// The newest run with a live process, else the newest run that is not over.
     NewestOwned,
 }
@@ -51,6 +53,13 @@ pub(super) fn choose(
     let (chosen, why) = match default {
         DefaultRun::Newest => (newest(StatusFilter::Any)?, "the newest of this folder"),
         DefaultRun::NewestOpen => (newest(StatusFilter::Open)?, "the newest of this folder that is not over"),
+        DefaultRun::NewestOpenOrInterrupted => match newest(StatusFilter::Open)? {
+            Some(open) => (Some(open), "the newest of this folder that is not over"),
+            None => {
+                let interrupted = StatusFilter::Only(RunStatus::Ended(FinalStatus::Interrupted));
+                (newest(interrupted)?, "the newest interrupted one of this folder")
+            }
+        },
         DefaultRun::NewestOwned => {
             let open = open()?;
             let owned = open.iter().find(|run| run.status.is_owned()).or(open.first()).cloned();

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use windlass_testkit::env::{story, text};
 
@@ -259,4 +260,39 @@ nodes:
     let output = stage.run(&["send", "fine", "--event", "go"]);
     assert_exit(&output, 2);
     assert!(text(&output.stderr).contains("no run `fine`"), "{}", story(&output));
+}
+
+#[test]
+fn cancel_takes_the_interrupted_run_if_no_run_is_in_progress() {
+    let stage = Stage::playing(json!([{ "say": "hello" }, { "hang": true }]));
+    let child = stage.spawn(&["loop", "x", "--driver", "sim"]);
+    let run = stage.wait_until_said("hello");
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    assert_exit(&child.wait_with_output().unwrap(), 130);
+    let output = stage.run(&["cancel"]);
+    assert_exit(&output, 0);
+    assert!(text(&output.stderr).contains("the newest interrupted one of this folder"), "{}", story(&output));
+    assert_eq!(stage.newest("cancelled"), run);
+    assert_exit(&stage.run(&["cancel"]), 2);
+}
+
+#[test]
+fn a_detached_run_waits_for_its_answers_without_being_told_to() {
+    let stage = asking();
+    let run = detached(&stage, &[]);
+    asked(&stage, &run);
+    assert_exit(&stage.run(&["answer", "2"]), 0);
+    stage.newest("completed");
+    let document = r#"
+name: gate
+nodes:
+  - { id: ok, ask: "Ship it?", choices: [yes, no], default: no }
+  - { id: said, shell: "echo {{ outputs.ok }} > said" }
+"#;
+    stage.place.write("repo/.windlass/workflows/gate.yaml", document);
+    assert_exit(&stage.run(&["run", "--workflow", "gate", "--detach"]), 0);
+    stage.newest("waiting");
+    assert_exit(&stage.run(&["answer", "1"]), 0);
+    stage.newest("completed");
+    assert_eq!(fs::read_to_string(stage.place.repo().join("said")).unwrap(), "yes\n");
 }
