@@ -32,6 +32,8 @@ pub struct LeftBranch {
     pub task: Option<String>,
     /// The reason why its commits did not land, as far as the log says.
     pub why: Option<String>,
+    /// Only a person can land it, and nothing is wrong with the work.
+    pub is_hindered: bool,
     /// Another branch of the same task landed later.
     pub is_redone: bool,
 }
@@ -137,8 +139,8 @@ pub(crate) fn made_by(run: &RunId, records: &[Record]) -> Vec<LeftBranch> {
                 let (branch, target) = (branch.clone(), target.clone());
                 let task = tasks.get(&effect.node).cloned();
                 let run = run.clone();
-                let (worktree, why, is_redone) = (None, None, false);
-                let left = LeftBranch { run, branch, worktree, target, task, why, is_redone };
+                let (worktree, why, is_hindered, is_redone) = (None, None, false, false);
+                let left = LeftBranch { run, branch, worktree, target, task, why, is_hindered, is_redone };
                 made.push((&effect.node, left));
                 continue;
             }
@@ -156,6 +158,8 @@ pub(crate) fn made_by(run: &RunId, records: &[Record]) -> Vec<LeftBranch> {
         let its = made.iter_mut().find(|(node, _)| *node == round).map(|(_, left)| left);
         if let (Some(left), Some(reason)) = (its, reason) {
             left.why.get_or_insert_with(|| reason.clone());
+            left.is_hindered |=
+                matches!(&record.event, Event::Landed { end: LandingEnd::Hindered { .. }, .. });
         }
     }
     let is_redone = |left: &LeftBranch| left.task.as_ref().is_some_and(|task| passed.contains(task));

@@ -351,6 +351,22 @@ fn what_only_a_person_can_clear_away_is_told_to_the_person_and_costs_no_try() {
 }
 
 #[test]
+fn every_branch_that_a_person_has_to_land_is_listed_with_the_command() {
+    let place = place(tasks(2), json!([committing("a")]));
+    fs::write(place.repo().join("a"), "by hand").unwrap();
+    let ran = place.go(&["tasks", "run", "--jobs", "2"]);
+    assert_eq!(ran.code, 8, "{ran}");
+    let run = place.ps()[0]["run"].as_str().unwrap().to_owned();
+    for task in ["1", "2"] {
+        let land =
+            format!("land:   git merge windlass/{run}/task-{task}-1 && windlass tasks set {task} done");
+        assert!(ran.stdout.lines().any(|line| line.trim() == land), "{land}: {ran}");
+    }
+    let is_cut = |line: &&str| line.contains("`git merge") && line.ends_with("...");
+    assert_eq!(ran.stdout.lines().find(is_cut), None, "{ran}");
+}
+
+#[test]
 fn a_try_that_was_red_in_its_worktree_is_kept_and_the_next_is_told_where() {
     let place = place(tasks(1), json!([committing("bad"), committing("good")]));
     let ran = run(&place, &["--jobs", "2", "--check", "test ! -e bad"]);

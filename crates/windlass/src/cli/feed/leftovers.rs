@@ -1,4 +1,5 @@
-//! The lines at the end of parallel tasks: what is left behind, why, and how to look at it or remove it.
+//! The lines at the end of parallel tasks: what is left behind, why, and how to look at it, land it or
+//! remove it.
 
 use windlass_core::tasks::TaskStatus;
 use windlass_runtime::view::{LeftBranch, TaskFileTally};
@@ -48,6 +49,9 @@ fn branch(left: &LeftBranch) -> Vec<String> {
     lines.extend(left.why.as_ref().map(|why| format!("      why:    {}", reason(why, &left.branch))));
     let target = left.target.as_deref().map_or_else(|| "HEAD".to_owned(), plain_line);
     lines.push(format!("      look:   git log -p {target}..{name}"));
+    lines.extend(
+        (left.is_hindered && !left.is_redone).then(|| format!("      land:   {}", landing(left, &name))),
+    );
     let folder = left.worktree.as_ref().and_then(|path| path.file_name()).map(|name| name.to_string_lossy());
     // Git finds a worktree by the end of its path.
     let folder = folder.map(|folder| format!("{}/worktrees/{}", left.run, plain_line(&folder)));
@@ -55,6 +59,15 @@ fn branch(left: &LeftBranch) -> Vec<String> {
     let before = if folder.is_some() { "             " } else { "      remove:" };
     lines.push(format!("{before} git branch -D {name}"));
     lines
+}
+
+/// Returns the commands that land a branch by hand.
+fn landing(left: &LeftBranch, name: &str) -> String {
+    let is_plain = |id: &&String| id.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
+    match left.task.as_ref().filter(is_plain) {
+        Some(task) => format!("git merge {name} && windlass tasks set {task} done"),
+        None => format!("git merge {name}"),
+    }
 }
 
 /// Shortens a reason to its first part, without the name of the branch.
@@ -82,6 +95,7 @@ mod tests {
             target: Some("main".to_owned()),
             task: Some("4".to_owned()),
             why: Some(why),
+            is_hindered: false,
             is_redone: false,
         };
         let lines = left_branches(std::slice::from_ref(&left));
@@ -95,6 +109,11 @@ mod tests {
             "    `windlass gc` removes them once another branch has their work",
         ];
         assert_eq!(lines, expected);
+        let hindered = LeftBranch { is_hindered: true, ..left.clone() };
+        assert_eq!(
+            left_branches(&[hindered])[4],
+            "      land:   git merge windlass/k3f9/task-4-1 && windlass tasks set 4 done"
+        );
         let bare = LeftBranch { worktree: None, why: None, is_redone: true, ..left };
         assert_eq!(
             left_branches(&[bare])[1..4],

@@ -76,7 +76,7 @@ pub(super) fn round(screen: Terminal, round: u32, task: Option<&str>, event: &Ev
 
 /// Returns the line for the new status of a task.
 pub(super) fn task(screen: Terminal, task: &str, status: TaskStatus, why: Option<&str>) -> String {
-    let why = why.map(|why| format!(": {}", plain_short(why, WHY))).unwrap_or_default();
+    let why = why.map(|why| format!(": {}", words::sentences(why, WHY))).unwrap_or_default();
     let text = format!("task {} is {}{why}", plain_line(task), status.word());
     let tone = match status {
         TaskStatus::Passing => TextTone::Good,

@@ -10,7 +10,7 @@ use windlass_core::time::Moment;
 use windlass_core::usage::{Usage, dollars};
 use windlass_runtime::workspace::Absence;
 
-use crate::cli::sanitize::{plain, plain_line, plain_short, shorten};
+use crate::cli::sanitize::{fitting, plain, plain_line, shorten};
 
 /// The longest reason that is shown in full on one line, in characters, and the length of the end that is
 /// kept of a longer one.
@@ -116,11 +116,22 @@ fn says_it_all(reason: EndReason) -> bool {
     )
 }
 
+/// Puts a reason on one line of at most `most` columns. Of a longer one it keeps whole sentences if it can,
+/// so that no command in it is cut.
+pub(crate) fn sentences(text: &str, most: usize) -> String {
+    let line = plain_line(text);
+    let fitting = line.get(..fitting(&line, most)).unwrap_or_default();
+    match fitting.rfind(". ").and_then(|end| line.get(..=end)) {
+        Some(whole) if fitting.len() < line.len() => format!("{whole} ..."),
+        _ => shorten(&line, most),
+    }
+}
+
 /// Splits a reason into its first line and the lines below, each at most `most` columns wide.
 pub(crate) fn paragraph(text: &str, most: usize) -> (String, Vec<String>) {
     let shown = plain(text.trim());
     let mut lines = shown.lines();
-    let first = plain_short(lines.next().unwrap_or_default(), most);
+    let first = sentences(lines.next().unwrap_or_default(), most);
     let mut rest: Vec<String> =
         lines.by_ref().take(BELOW).map(|line| shorten(line.trim_end(), most)).collect();
     rest.extend(lines.next().map(|_| "...".to_owned()));
@@ -245,6 +256,15 @@ mod tests {
         assert!(text.contains("`q` asks: xxx") && text.ends_with("give it a `default`"), "{text}");
         let (_, rest) = outcome_lines(&blocked(format!("it says:\n{huge}")));
         assert!(rest[0].len() <= DETAIL, "{}", rest[0].len());
+    }
+
+    #[test]
+    fn a_long_reason_ends_after_a_sentence_and_not_in_a_command() {
+        let reason = "commit or stash them. Branch `b` is kept. Then land it with `git merge b`";
+        assert_eq!(sentences(reason, 60), "commit or stash them. Branch `b` is kept. ...");
+        assert_eq!(sentences(reason, 30), "commit or stash them. ...");
+        assert_eq!(sentences(reason, 200), reason);
+        assert_eq!(sentences("one long sentence without an end", 12), "one long...");
     }
 
     #[test]
