@@ -1,6 +1,7 @@
-//! Converts a `feature-list.json`, a list of `{category, description, steps, passes}`, to tasks.
+//! Converts a `feature-list.json`, a list of `{category, description, steps, passes}`, to tasks, or a
+//! `prd.json`, an object with `userStories`.
 //!
-//! Keeps every field of a feature; those that a task does not have go into its metadata.
+//! Keeps every field; those that a task does not have go into its metadata.
 
 use serde_json::Map;
 use windlass_core::tasks::{Task, TaskId, TaskStatus, Tasks};
@@ -9,25 +10,45 @@ use windlass_core::time::Moment;
 use super::fields::{TaskFields, value_of};
 use super::find::find;
 use super::print::origin;
+use super::stories;
 use crate::diagnostic::Diagnostic;
 use crate::json::{self, JsonMember, JsonNode, JsonValue};
 
 /// The keys of an object that may contain the list of features.
 const LISTS: [&str; 3] = ["features", "feature_list", "featureList"];
+/// The key of a `prd.json` that contains the list of stories.
+const STORIES: &str = "userStories";
 
 /// Reads the features. Returns tasks unless there is an error.
 pub fn migrate(text: &str, file: &str, at: Moment) -> (Option<Tasks>, Vec<Diagnostic>) {
     let mut fields = TaskFields::of(text, file);
+    let mut metadata = origin(at, "migrated");
     let tasks = match find(text) {
-        Ok(found) => features(&mut fields, &found.node),
+        Ok(found) => match stories_of(&found.node) {
+            Some((stories, others)) => {
+                // What Windlass writes about the file itself counts.
+                for (key, value) in others {
+                    metadata.entry(key).or_insert(value);
+                }
+                stories::read(&mut fields, stories)
+            }
+            None => features(&mut fields, &found.node),
+        },
         Err(broken) => {
             fields.error(broken.at, &broken.message, broken.hint.map(str::to_owned));
             None
         }
     };
     let tasks = tasks.filter(|_| !fields.has_errors());
-    let metadata = origin(at, "migrated");
     (tasks.map(|tasks| Tasks { tasks, metadata, ..Tasks::default() }), fields.finish())
+}
+
+/// Returns the list of stories of a `prd.json`, and the other fields of the file.
+fn stories_of(root: &JsonNode) -> Option<(&JsonNode, Map<String, serde_json::Value>)> {
+    let JsonValue::Object(members) = &root.value else { return None };
+    let stories = members.iter().find(|member| member.key == STORIES)?;
+    let others = members.iter().filter(|member| member.key != STORIES);
+    Some((&stories.node, others.map(|member| (member.key.clone(), value_of(&member.node))).collect()))
 }
 
 fn features(fields: &mut TaskFields<'_>, root: &JsonNode) -> Option<Vec<Task>> {
@@ -51,7 +72,11 @@ fn list_of<'n>(fields: &mut TaskFields<'_>, root: &'n JsonNode) -> Option<&'n [J
         fields.error(tasks.key_at, "this is already a task file", hint);
         return None;
     }
-    fields.error(root.at, "expected a list of features, found an object", None);
+    if ["description", "passes"].iter().all(|key| members.iter().any(|member| member.key == *key)) {
+        return Some(std::slice::from_ref(root));
+    }
+    let hint = Some(format!("the list may be the file itself, or below `features` or `{STORIES}`"));
+    fields.error(root.at, "expected a list of features, found an object", hint);
     None
 }
 
@@ -80,7 +105,7 @@ fn feature(fields: &mut TaskFields<'_>, node: &JsonNode, id: TaskId) -> Option<T
     Some(Task { description, status, metadata: kept(&members), ..Task::named(id, name) })
 }
 
-fn passes(fields: &mut TaskFields<'_>, node: &JsonNode) -> Option<TaskStatus> {
+pub(super) fn passes(fields: &mut TaskFields<'_>, node: &JsonNode) -> Option<TaskStatus> {
     match node.value {
         JsonValue::Boolean(true) => Some(TaskStatus::Passing),
         JsonValue::Boolean(false) | JsonValue::Null => Some(TaskStatus::Pending),

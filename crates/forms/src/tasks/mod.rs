@@ -17,6 +17,7 @@ mod migrate;
 mod print;
 mod read;
 mod span;
+mod stories;
 mod surrounding_text;
 
 pub use claimed::claimed;

@@ -362,6 +362,35 @@ fn a_feature_list_is_migrated_beside_itself() {
 }
 
 #[test]
+fn the_stories_of_a_prd_are_migrated_and_so_is_a_single_feature() {
+    let place = empty();
+    let story = |id: &str, passes: bool| {
+        json!({"id": id, "title": "Add a filter", "description": "As a user I filter.", "priority": 2,
+            "acceptanceCriteria": ["Typecheck passes"], "passes": passes, "notes": "none"})
+    };
+    let stories = [story("US-001", true), story("US-002", false)];
+    let prd =
+        json!({"project": "App", "branchName": "ralph/filter", "source": "mine", "userStories": stories});
+    place.sealed.write("repo/prd.json", prd.to_string());
+    assert_eq!(fine(&place, &["migrate", "prd.json"]).stdout, "tasks.json: 2 tasks\n");
+    let kept: Value = serde_json::from_str(&place.file("tasks.json")).unwrap();
+    let expected = json!({"id": "US-001", "name": "Add a filter", "description": "As a user I filter.",
+        "priority": 2, "status": "passing",
+        "metadata": {"acceptanceCriteria": ["Typecheck passes"], "notes": "none"}});
+    assert_eq!((&kept["tasks"][0], &kept["tasks"][1]["status"]), (&expected, &json!("pending")));
+    let about = &kept["metadata"];
+    assert_eq!((&about["branchName"], &about["source"]), (&json!("ralph/filter"), &json!("migrated")));
+    let wrong = json!({"userStories": [story("1", false), story("1", false), {"id": "2"}]});
+    place.sealed.write("repo/wrong.json", wrong.to_string());
+    let ran = tasks(&place, &["migrate", "wrong.json", "--out", "x.json"]);
+    ran.assert_refused(CONFIGURATION, &["another story has the id `1` too", "no `id` or no `title`"]);
+    let feature = json!({"category": "ui", "description": "Add X", "steps": [], "passes": false});
+    place.sealed.write("repo/feature.json", feature.to_string());
+    let ran = fine(&place, &["migrate", "feature.json", "--out", "one.json"]);
+    assert_eq!(ran.stdout, "one.json: 1 task\n");
+}
+
+#[test]
 fn a_name_cannot_reach_the_terminal_as_it_is() {
     let mut evil = task("1", "pending", &[]);
     evil["name"] = json!("a\u{1b}[31m\u{202e}\nb");

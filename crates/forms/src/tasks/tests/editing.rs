@@ -167,7 +167,8 @@ fn what_is_no_feature_list_says_where() {
     };
     let hint = "`windlass tasks check` finds mistakes in it";
     assert_eq!(said(FILE), [format!("4:3 this is already a task file ({hint})")]);
-    assert_eq!(said("{\"a\": 1}"), ["1:1 expected a list of features, found an object"]);
+    let hint = "the list may be the file itself, or below `features` or `userStories`";
+    assert_eq!(said("{\"a\": 1}"), [format!("1:1 expected a list of features, found an object ({hint})")]);
     assert_eq!(
         said("[{\"passes\": true}, 3]"),
         ["1:2 this feature has no `description`", "1:20 a feature must be an object, found a number"]

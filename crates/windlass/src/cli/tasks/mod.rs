@@ -165,8 +165,9 @@ enum TasksCommand {
         #[command(flatten)]
         of: Of,
     },
-    /// Convert a feature-list.json to a tasks.json
+    /// Convert a feature-list.json or a prd.json to a tasks.json
     #[command(after_help = "Examples:\n  windlass tasks migrate research/feature-list.json\n  \
+        windlass tasks migrate prd.json\n  \
         windlass tasks migrate features.json --out tasks.json")]
     Migrate {
         /// File to convert; it is not changed
