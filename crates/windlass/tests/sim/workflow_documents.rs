@@ -412,3 +412,13 @@ fn a_workflow_that_is_nearly_named_is_suggested() {
         assert_eq!(ran.stderr, expected, "{command:?}");
     }
 }
+
+#[test]
+fn an_agent_without_a_prompt_gets_the_input_of_the_run() {
+    let place = Place::playing(json!([{"steps": [{"say": "fine"}]}]));
+    write(&place, "judge", "name: judge\nnodes:\n  - agent: reviewer\n");
+    let ran = place.go(&["run", "look at it", "--workflow", "judge", "--json"]);
+    assert_eq!(ran.code, 0, "{ran}");
+    assert_eq!(place.prompts()[0], "look at it");
+    place.go(&["run", "--workflow", "judge"]).assert_refused(2, &["workflow `judge` needs an input"]);
+}

@@ -132,7 +132,10 @@ fn session(form: &mut FieldReader<'_>, map: &Map<'_>, said: &StatedKind<'_>) -> 
         "prompt" => PromptSource::Prompt { prompt: form.template(path, node)? },
         "agent" => {
             let name = form.one_line(path, node);
-            let prompt = form.need(map, "prompt", FieldReader::template);
+            let prompt = match map.get("prompt") {
+                Some(_) => form.need(map, "prompt", FieldReader::template),
+                None => Some(Template("{{ input }}".to_owned())),
+            };
             PromptSource::Agent { name: name?, prompt: prompt? }
         }
         _ => {
