@@ -1,4 +1,4 @@
-//! Diagrams of a workflow: Mermaid, DOT and SVG, with or without the state of a run.
+//! Diagrams of a workflow: Mermaid, DOT, SVG and a tree of text, with or without the state of a run.
 //!
 //! Names and texts of a workflow are untrusted: each format escapes them, and invisible characters
 //! are removed. The caller passes times and costs as text.
@@ -10,12 +10,14 @@ mod mermaid;
 mod svg;
 #[cfg(test)]
 mod tests;
+mod tree;
 
 use std::collections::BTreeMap;
 
 pub use dot::dot;
 pub use mermaid::mermaid;
 pub use svg::svg;
+pub use tree::{TreeCharacters, tree};
 
 use crate::id::NodeId;
 

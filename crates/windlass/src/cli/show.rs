@@ -21,6 +21,7 @@ use super::draw::DrawFormat;
 use super::fit;
 use super::invocation::{Invocation, print};
 use super::report::Report;
+use super::terminal::Terminal;
 use crate::exit::Exit;
 
 const EXAMPLES: &str = "\
@@ -42,9 +43,9 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "explain")]
     graph: bool,
 
-    /// Language of the drawing
-    #[arg(long, value_enum, default_value = "mermaid", requires = "graph")]
-    format: DrawFormat,
+    /// Language of the drawing [default: tree on a terminal, else mermaid]
+    #[arg(long, value_enum, requires = "graph")]
+    format: Option<DrawFormat>,
 
     /// Explain why a node ran or did not, and how it ended
     #[arg(long, value_name = "NODE", add = complete::nodes())]
@@ -63,7 +64,7 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     let mut view = handle.view(&run)?;
     view.status = handle.family(&view).status(view.status);
     if args.graph {
-        return print(&graph::lines(&view, args.format, args.json));
+        return print(&graph::lines(&view, args.format, Terminal::of(&invocation.home), args.json));
     }
     let records: Vec<Record> = handle.records(&view.run, 1)?.into_iter().map(|(_, record)| record).collect();
     let details = RunDetails::of(&handle, view, &records);

@@ -79,9 +79,9 @@ enum WorkflowCommand {
         #[arg(value_name = "NAME|FILE", add = complete::workflows())]
         name: String,
 
-        /// Language of the drawing
-        #[arg(long, value_enum, default_value = "mermaid")]
-        format: DrawFormat,
+        /// Language of the drawing [default: tree on a terminal, else mermaid]
+        #[arg(long, value_enum)]
+        format: Option<DrawFormat>,
 
         #[command(flatten)]
         of: Of,

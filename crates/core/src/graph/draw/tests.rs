@@ -109,6 +109,37 @@ fn mermaid_shows_shapes_frames_and_ways() {
 }
 
 #[test]
+fn a_tree_shows_blocks_branches_and_states_on_lines_of_their_own() {
+    let mut states = States::new();
+    let word = "completed".to_owned();
+    states.insert(NodeId::new("do"), DrawnState { word, time: Some("3 s".to_owned()), cost: None });
+    let shown = tree(&sample(), &states, TreeCharacters::Ascii);
+    let expected = "\
+sample
+|- skill-research  skill research
+|- if  if input
+|  `- then
+|     `- plan  prompt: Plan it
+|- loop  loop ≤ 3× until not outputs.check.failed
+|  |- do  prompt: Do it; completed · 3 s
+|  `- check  check all
+|- parallel  parallel, all
+|  |- docs
+|  |  `- shell  $ make docs
+|  `- idle
+`- task_loop  each task ≤ 100×
+   |- before_each
+   |  `- shell-2  $ git pull
+   `- do
+      `- prompt  prompt: {{ task.name }}
+";
+    assert_eq!(shown, expected);
+    let drawn = tree(&hostile(), &States::new(), TreeCharacters::Unicode);
+    assert!(drawn.contains("├─ ") && drawn.contains("└─ "), "{drawn}");
+    assert!(!drawn.contains(['\u{202e}', '\u{0}']), "{drawn:?}");
+}
+
+#[test]
 fn dot_shows_the_same() {
     let text = dot(&sample(), &States::new());
     assert!(text.starts_with("digraph \"sample\" {\n"));

@@ -11,11 +11,13 @@ use windlass_runtime::view::RunView;
 
 use super::super::draw::{DrawFormat, picture};
 use super::super::feed::{envelope, words};
+use super::super::terminal::Terminal;
 use super::nodes::{NodeRow, rows};
 
 /// Draws the workflow of a run.
-pub(super) fn lines(view: &RunView, format: DrawFormat, json: bool) -> Vec<String> {
-    let picture = picture(format, &workflow(&view.state), &states(&view.state));
+pub(super) fn lines(view: &RunView, format: Option<DrawFormat>, screen: Terminal, json: bool) -> Vec<String> {
+    let format = format.unwrap_or(DrawFormat::default_for(screen, json));
+    let picture = picture(format, &workflow(&view.state), &states(&view.state), screen);
     if json {
         let data = json!({"name": view.state.spec.workflow, "picture": picture});
         return vec![envelope("graph", words::now(), Some(&view.run), data)];

@@ -8,6 +8,7 @@ use super::super::draw::{DrawFormat, picture};
 use super::super::feed::{envelope, words};
 use super::super::invocation::{Invocation, print};
 use super::super::report::Report;
+use super::super::terminal::Terminal;
 use super::{Of, find};
 use crate::exit::Exit;
 
@@ -15,12 +16,14 @@ use crate::exit::Exit;
 pub(super) fn perform(
     invocation: &Invocation,
     name: &str,
-    format: DrawFormat,
+    format: Option<DrawFormat>,
     of: &Of,
 ) -> Result<Exit, Report> {
     let found = catalog_with(&invocation.home, &invocation.cwd, &of.plugins, Some(name))?;
     let graph = find(&found, name)?.graph();
-    let picture = picture(format, &graph, &States::new());
+    let screen = Terminal::of(&invocation.home);
+    let format = format.unwrap_or(DrawFormat::default_for(screen, of.json));
+    let picture = picture(format, &graph, &States::new(), screen);
     if of.json {
         return print(&[envelope("graph", words::now(), None, json!({ "name": name, "picture": picture }))]);
     }
