@@ -244,7 +244,11 @@ fn load_plugin(catalog: &mut Catalog, dir: &Path) -> Result<(), UserError> {
             UserErrorKind::Configuration,
             format!("plugin folder {} {what}", dir.display()),
         )
-        .hint("give the folder of a Claude Code plugin: --plugin DIR"));
+        .hint(if dir.components().any(|part| part.as_os_str() == "~") {
+            "Windlass does not expand `~`: write the whole path"
+        } else {
+            "give the folder of a Claude Code plugin: --plugin DIR"
+        }));
     };
     let (plugin, mut problems) = parse_plugin_json(&text, &manifest.display().to_string());
     catalog.problems.append(&mut problems);

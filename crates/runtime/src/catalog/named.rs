@@ -37,6 +37,11 @@ impl Catalog {
             text = format!("{text}, unless it is in a broken file without a readable name\n\n{perhaps}");
         }
         let there = format!("there are: {}", self.names().join(", "));
+        let of_plugin = self.workflows.iter().find(|entry| entry.from_plugin && entry.owner_name() == name);
+        if let Some(entry) = of_plugin {
+            let hint = format!("the workflow of plugin `{name}` is called `{}`; {there}", entry.name);
+            return UserError::new(UserErrorKind::Configuration, text).hint(hint);
+        }
         UserError::new(UserErrorKind::Configuration, text).hint(match nearest(name, self.names()) {
             Some(near) => format!("did you mean `{near}`? {there}"),
             None => there,

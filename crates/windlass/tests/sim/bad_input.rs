@@ -422,3 +422,20 @@ fn what_is_odd_about_a_start_is_in_the_json_too() {
         assert!(text.contains("`minimal` isolation"), "{more}: {ran}");
     }
 }
+
+#[test]
+fn a_plugin_whose_workflow_has_another_name_is_told_apart_from_it() {
+    let place = place();
+    let folder = write(&place, Plugin::named("helper").workflow(&workflow("e2e")));
+    let ran = place.go(&["run", "x", "--workflow", "helper", "--plugin", &folder]);
+    ran.assert_refused(
+        CONFIGURATION,
+        &["no workflow `helper`", "the workflow of plugin `helper` is called `e2e`"],
+    );
+}
+
+#[test]
+fn a_home_that_is_not_expanded_is_said() {
+    let place = Place::with_settings("plugins = [\"~/plugin\"]\n");
+    place.go(&["loop", "x"]).assert_refused(CONFIGURATION, &["does not exist", "does not expand `~`"]);
+}
