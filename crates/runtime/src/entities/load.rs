@@ -38,12 +38,12 @@ pub struct LoadedEntities {
     pub read: usize,
 }
 
-impl LoadedEntities {
-    /// Returns one line per provider with the number of its entities.
-    pub fn start_up_lines(&self) -> Vec<String> {
-        self.registry.counts().iter().map(|counts| format!("[entities] {counts}")).collect()
-    }
+/// Returns one line per provider with the number of its entities.
+pub fn start_up_lines(registry: &Registry) -> Vec<String> {
+    registry.counts().iter().map(|counts| format!("[entities] {counts}")).collect()
+}
 
+impl LoadedEntities {
     /// Returns the error in the file that should contain an entity of this name.
     pub fn broken(&self, name: &str) -> Option<&Diagnostic> {
         broken(&self.diagnostics, name)

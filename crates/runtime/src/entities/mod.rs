@@ -14,7 +14,7 @@ mod watch;
 
 pub use eject::eject;
 pub(crate) use load::load_with;
-pub use load::{LoadedEntities, load, why};
+pub use load::{LoadedEntities, load, start_up_lines, why};
 pub(crate) use watch::subscribe;
 pub use windlass_core::entity::{Entity, EntityKind, Level, Provider};
 pub use windlass_core::registry::Registry;

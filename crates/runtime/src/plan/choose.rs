@@ -92,7 +92,7 @@ impl<'a> WorkflowSources<'a> {
         })?;
         no_inputs(request, &entity.name)?;
         let part = PlannedWorkflow { workflow: entity::workflow(entity), document: None, is_builtin: false };
-        let notes = loaded.start_up_lines();
+        let notes = entities::start_up_lines(&loaded.registry);
         Ok(Selection { registry: loaded.registry, notes, ..part.alone() })
     }
 
@@ -118,7 +118,10 @@ impl<'a> WorkflowSources<'a> {
             left.extend(nodes::called(&part.workflow));
             others.push(part);
         }
-        Ok(Selection { main, others, registry: world.into_registry(), warnings, notes: Vec::new() })
+        let registry = world.into_registry();
+        // The entities of a built-in workflow are its own affair.
+        let notes = if main.is_builtin { Vec::new() } else { entities::start_up_lines(&registry) };
+        Ok(Selection { main, others, registry, warnings, notes })
     }
 
     /// Refuses a workflow with errors, and collects its warnings.

@@ -177,7 +177,7 @@ impl List {
 
 /// Prints what each provider has.
 fn announce(loaded: &LoadedEntities) {
-    announce_lines(&loaded.start_up_lines());
+    announce_lines(&entities::start_up_lines(&loaded.registry));
 }
 
 /// Prints the lines about the providers. A terminal gets only one line, without the details.

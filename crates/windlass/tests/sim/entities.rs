@@ -225,6 +225,12 @@ fn a_start_says_what_each_provider_brought() {
     place.sealed.write("repo/.claude/agents/c.md", "---\ndescription: d\n---\nX");
     let ran = place.go(&["run", "--skill", "a", "--json"]);
     assert!(ran.stderr.contains("[entities] 3 from claude (2 skills, 1 agent)\n"), "{}", ran.stderr);
+    for (name, node, is_told) in [("one", "skill: a", true), ("two", "shell: echo a", false)] {
+        let document = format!("name: {name}\nnodes:\n  - {node}\n");
+        place.sealed.write(format!("repo/.windlass/workflows/{name}.yaml"), document);
+        let ran = place.go(&["run", "--workflow", name, "--json"]);
+        assert_eq!((ran.code, ran.stderr.contains("[entities] 3 from claude")), (0, is_told), "{ran}");
+    }
 }
 
 #[test]
