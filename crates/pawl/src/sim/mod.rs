@@ -79,10 +79,15 @@ fn open(args: Vec<String>) -> io::Result<PlayEnding> {
     // Unbuffered, so that every line is one write.
     let mut out = File::from(io::stdout().as_fd().try_clone_to_owned()?);
     let mut err = File::from(io::stderr().as_fd().try_clone_to_owned()?);
-    if let [flag, file] = args.as_slice()
+    if let [flag, files @ ..] = args.as_slice()
         && flag == "--check"
+        && !files.is_empty()
     {
-        return Ok(PlayEnding::Exit(check::check(file.as_ref(), &mut out, &mut err)?));
+        let mut worst = 0;
+        for file in files {
+            worst = worst.max(check::check(file.as_ref(), &mut out, &mut err)?);
+        }
+        return Ok(PlayEnding::Exit(worst));
     }
     if args.iter().any(|arg| arg == "--version" || arg == "-v") {
         writeln!(out, "{} (Windlass sim)", events::CLI_VERSION)?;

@@ -18,9 +18,9 @@ docs/sim.md explains the scripts.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, disable_version_flag = true)]
 pub(crate) struct Args {
-    /// Check SCRIPT, and play nothing
-    #[arg(long, value_name = "SCRIPT")]
-    check: Option<String>,
+    /// Check each SCRIPT, and play nothing
+    #[arg(long, value_name = "SCRIPT", num_args = 1..)]
+    check: Vec<String>,
 
     /// The arguments that a run gives to its agent CLI
     #[arg(value_name = "ARGUMENTS", trailing_var_arg = true, allow_hyphen_values = true)]

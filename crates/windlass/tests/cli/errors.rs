@@ -375,3 +375,20 @@ fn a_projects_workflows_are_found_from_a_folder_below() {
     let output = command.current_dir(stage.place.repo().join("below")).output().unwrap();
     assert!(text(&output.stdout).contains("deep"), "{}", story(&output));
 }
+
+#[test]
+fn several_scripts_are_checked_at_once() {
+    let stage = Stage::new();
+    let script = |text: &str, name: &str| {
+        stage.place.write(name, text);
+        stage.place.root().join(name).display().to_string()
+    };
+    let good = script(r#"{"turns": [{"steps": [{"say": "x"}]}]}"#, "good.json");
+    let bad = script(r#"{"turns": [,]}"#, "bad.json");
+    let output = stage.run(&["sim", "--check", &good, &good]);
+    assert_exit(&output, 0);
+    assert_eq!(text(&output.stdout).matches("good.json: ok").count(), 2, "{}", story(&output));
+    let output = stage.run(&["sim", "--check", &bad, &good]);
+    assert_exit(&output, 1);
+    assert!(text(&output.stderr).contains("bad.json:1:") && text(&output.stdout).contains("good.json: ok"));
+}
