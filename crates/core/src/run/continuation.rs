@@ -111,6 +111,7 @@ impl Continuation {
     pub fn parts(&self) -> Vec<String> {
         let mut parts = Vec::new();
         let limit = |raise: Raise<String>, what: &str| match raise {
+            Raise::Add(more) if more == "1" => format!("1 more {}", what.trim_end_matches('s')),
             Raise::Add(more) => format!("{more} more {what}"),
             Raise::Total(total) => format!("{total} {what} in total"),
         };

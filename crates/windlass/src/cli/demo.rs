@@ -32,9 +32,9 @@ const NEXT: [&str; 6] = [
     "",
     "A script played the agent: you paid nothing, and the cost above is made up.",
     "Try next, in a repository of yours:",
-    "  windlass doctor                                    find your agents",
+    "  windlass doctor                                     find your agents",
     "  windlass loop \"fix the tests\" --check \"make test\"   work until it passes",
-    "  windlass --help                                    list all commands",
+    "  windlass --help                                     list all commands",
 ];
 
 /// Play a whole loop in a temporary repository; needs no agent
