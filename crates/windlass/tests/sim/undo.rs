@@ -186,6 +186,21 @@ fn what_a_person_changed_after_the_run_is_saved_first_and_said() {
 }
 
 #[test]
+fn a_run_is_not_said_to_have_changed_what_changed_after_it() {
+    let place = place();
+    let ran = place.go(&["loop", "work", "--json"]);
+    let looks = [&["logs", ran.run()][..], &["show", ran.run()]];
+    let before: Vec<String> = looks.iter().map(|look| place.go(look).stdout).collect();
+    assert!(before.iter().all(|shown| shown.contains("changed")), "{before:?}");
+    fs::write(place.repo().join("README.md"), "a person's, after the run\n").unwrap();
+    fs::write(place.repo().join("new"), "a person's\n").unwrap();
+    place.sealed.git(["add", "--all"]);
+    place.sealed.git(["commit", "--quiet", "--message", "later"]);
+    let after: Vec<String> = looks.iter().map(|look| place.go(look).stdout).collect();
+    assert_eq!(after, before);
+}
+
+#[test]
 fn contents_and_names_cannot_write_to_the_terminal() {
     let place = Place::playing(json!([{"steps": [
         write("evil", "\u{1b}[2J\u{1b}]0;owned\u{7}\n"), {"bash": "printf x > \"$(printf 'a\\033[31mb')\""}, done()]}]));

@@ -278,3 +278,13 @@ fn a_plugins_loop_needs_a_promise() {
     let promise = with_loop("\"completionPromise\": \"Y\", \"mode\": \"plugin\", \"maxIterations\": 0");
     assert_eq!(complaints(&promise), Vec::<String>::new());
 }
+
+#[test]
+fn every_field_is_on_the_page_about_plugins() {
+    let page = include_str!("../../../../../docs/plugins.md");
+    let is_missing = |field: &&&str| {
+        !page.lines().any(|line| line.starts_with('|') && line.contains(&format!("`{field}`")))
+    };
+    let missing: Vec<_> = FIELDS.iter().chain(LOOP_FIELDS).filter(is_missing).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
