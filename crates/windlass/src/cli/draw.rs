@@ -4,6 +4,7 @@ use clap::ValueEnum;
 use windlass_core::graph::draw::{States, TreeCharacters, dot, mermaid, svg, tree};
 use windlass_core::graph::workflow::Workflow;
 
+use super::sanitize::shorten;
 use super::terminal::Terminal;
 
 /// The language of a drawing.
@@ -28,7 +29,9 @@ pub(super) fn picture(format: DrawFormat, workflow: &Workflow, states: &States, 
     match format {
         DrawFormat::Tree => {
             let characters = if screen.unicode { TreeCharacters::Unicode } else { TreeCharacters::Ascii };
-            tree(workflow, states, characters)
+            let drawn = tree(workflow, states, characters);
+            let width = screen.limit().unwrap_or(usize::MAX);
+            drawn.lines().map(|line| format!("{}\n", shorten(line, width))).collect()
         }
         DrawFormat::Mermaid => mermaid(workflow, states),
         DrawFormat::Dot => dot(workflow, states),

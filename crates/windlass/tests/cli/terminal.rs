@@ -154,6 +154,24 @@ nodes:
 }
 
 #[test]
+fn a_workflow_is_a_tree_on_a_terminal_and_mermaid_elsewhere() {
+    let script = require_program!("script");
+    let stage = Stage::new();
+    let shown = at_80(&stage, &script, "workflow graph tasks");
+    assert!(shown.starts_with("tasks\n") && shown.contains("task_loop  each task"), "{shown}");
+    let document = format!(
+        "name: w\nnodes:\n  - when: input != '{}'\n    shell: echo {}\n",
+        "x".repeat(60),
+        "y".repeat(60)
+    );
+    stage.place.write("repo/w.yaml", document);
+    assert_eq!(too_wide(&at_80(&stage, &script, "workflow graph w.yaml")), Vec::<&str>::new());
+    let shown = at_80(&stage, &script, "workflow graph tasks --format mermaid");
+    assert!(shown.starts_with("flowchart TD\n"), "{shown}");
+    assert!(text(&stage.run(&["workflow", "graph", "tasks"]).stdout).starts_with("flowchart TD\n"));
+}
+
+#[test]
 fn a_terminal_gets_one_line_about_the_providers_of_entities() {
     let script = require_program!("script");
     let stage = Stage::playing(json!([{ "say": "hello" }]));

@@ -121,7 +121,7 @@ sample
 |  `- then
 |     `- plan  prompt: Plan it
 |- loop  loop ≤ 3× until not outputs.check.failed
-|  |- do  prompt: Do it; completed · 3 s
+|  |- do  completed · 3 s; prompt: Do it
 |  `- check  check all
 |- parallel  parallel, all
 |  |- docs

@@ -51,9 +51,12 @@ impl<'w> TreeItem<'w> {
     fn label(&self, states: &States) -> String {
         match self {
             TreeItem::Node(node) => {
-                let mut lines = lines(node, states).into_iter();
+                let mut lines = lines(node, states);
+                // The state comes first: a narrow terminal cuts the end.
+                let state = states.get(&node.id).and_then(|_| lines.pop());
+                let mut lines = lines.into_iter();
                 let name = lines.next().unwrap_or_default();
-                let rest: Vec<String> = lines.collect();
+                let rest: Vec<String> = state.into_iter().chain(lines).collect();
                 format!("{name}  {}", rest.join("; "))
             }
             TreeItem::Block(block) => clean(block.name.unwrap_or(block.field)),
