@@ -74,7 +74,11 @@ impl Bench {
             How::Apart(measure) => measure(),
             How::Example { package, example } => {
                 let words = ["run", "--quiet", "--release", "--package", package, "--example", example];
-                match cargo::succeeds(&mut cargo(&words))? {
+                let mut run = cargo(&words);
+                if package == "windlass" {
+                    run.env("WINDLASS_BIN", cargo::windlass(Profile::Release)?);
+                }
+                match cargo::succeeds(&mut run)? {
                     true => Ok(()),
                     false => Err(format!("the bench `{}` failed", self.name)),
                 }

@@ -53,9 +53,14 @@ pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
     }
 }
 
+/// Decides whether this process belongs to a run.
+pub(crate) fn has_run() -> bool {
+    std::env::var_os(env::SOCKET).is_some_and(|path| !path.is_empty())
+}
+
 /// Asks the run of this process, as a hook would. Returns `None` without an answer, or if this process
 /// belongs to no run.
-pub fn ask(event: &str, payload: &[u8]) -> Option<HookReply> {
+pub(crate) fn ask(event: &str, payload: &[u8]) -> Option<HookReply> {
     let socket = std::env::var_os(env::SOCKET).filter(|path| !path.is_empty())?;
     let call = ForwardedCall::from_args([OsString::from(event)].into_iter())?;
     let id = new_id();

@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::Value;
+use tokio::sync::Notify;
 use windlass_core::id::{NodeId, RunId};
 use windlass_core::run::{Ask, FinalStatus, Outcome, RunState};
 use windlass_peers::files::read_bounded;
@@ -167,11 +168,14 @@ enum NotifyFailure {
 }
 
 static FAILURE: Mutex<NotifyFailure> = Mutex::new(NotifyFailure::None);
+/// Wakes whoever waits for a failure.
+static FAILED: Notify = Notify::const_new();
 
 fn fail(why: String) {
     let mut failure = FAILURE.lock().unwrap_or_else(PoisonError::into_inner);
     if matches!(*failure, NotifyFailure::None) {
         *failure = NotifyFailure::Unsaid(why);
+        FAILED.notify_one();
     }
 }
 
@@ -184,6 +188,16 @@ pub fn warning() -> Option<String> {
     match std::mem::replace(&mut *failure, NotifyFailure::Said) {
         NotifyFailure::Unsaid(why) => Some(format!("nobody was notified: {why}")),
         NotifyFailure::None | NotifyFailure::Said => None,
+    }
+}
+
+/// Waits for such a warning.
+pub async fn next_warning() -> String {
+    loop {
+        if let Some(text) = warning() {
+            return text;
+        }
+        FAILED.notified().await;
     }
 }
 

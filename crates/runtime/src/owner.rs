@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 use windlass_core::effect::{Effect, Planned};
 use windlass_core::engine::{self, Decision};
 use windlass_core::event::{Event, Record};
@@ -48,6 +49,8 @@ use crate::workspace::{FolderCheck, RunFolder};
 
 /// The interval of the checks that the socket exists and that the inbox has only sealed requests.
 const INBOX_EVERY: Duration = Duration::from_secs(2);
+/// The longest interval, in a run that waits. A hook that finds no socket tries for twice as long.
+const INBOX_AT_LEAST_EVERY: Duration = Duration::from_secs(15);
 /// The number of refusals that an owner records. An agent may send requests without end.
 const REFUSALS_TOLD: u32 = 20;
 
@@ -193,8 +196,7 @@ impl Owner {
         self.notifier.see(&self.state);
         self.perform(first);
         self.read_inbox().await?;
-        let mut inbox = tokio::time::interval(INBOX_EVERY);
-        inbox.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let (mut pause, mut next_check) = (INBOX_EVERY, Instant::now() + INBOX_EVERY);
         while !self.state.is_done() {
             let deadline = self.state.deadline();
             let timeout = async {
@@ -203,28 +205,39 @@ impl Owner {
                     None => std::future::pending().await,
                 }
             };
-            tokio::select! {
+            let is_check = tokio::select! {
                 fact = self.inlet.recv() => match fact {
                     Some(fact) => {
                         let event = fact?;
                         self.find_folder(is_found_in_folder(&event))?;
                         self.tell(event, Vec::new()).await?;
+                        false
                     }
                     None => return Err(RunError::Abandoned),
                 },
-                Some(request) = self.hooks.recv() => match request {
-                    IncomingLine::Hook(request) => self.hook(request).await?,
-                    IncomingLine::Person(request) => self.person(request).await?,
-                },
-                _ = inbox.tick() => {
+                Some(request) = self.hooks.recv() => {
+                    match request {
+                        IncomingLine::Hook(request) => self.hook(request).await?,
+                        IncomingLine::Person(request) => self.person(request).await?,
+                    }
+                    false
+                }
+                () = tokio::time::sleep_until(next_check) => {
                     self.mend_socket();
                     end_adopted();
                     self.refuse_planted().await?;
+                    true
                 }
                 () = timeout, if matches!(self.state.lifecycle, Lifecycle::Running) => {
                     self.tell(Event::RunTimedOut, Vec::new()).await?;
+                    false
                 }
-            }
+            };
+            // The longer nothing happens, the rarer the checks: a run that waits costs almost nothing.
+            (pause, next_check) = match is_check {
+                true => (INBOX_AT_LEAST_EVERY.min(pause * 2), Instant::now() + pause),
+                false => (INBOX_EVERY, next_check.min(Instant::now() + INBOX_EVERY)),
+            };
         }
         Ok(())
     }

@@ -3,9 +3,9 @@
 //! It searches in three ways, because each misses some processes:
 //! - By the child's cgroup, if it has one.
 //! - By descent: the host is a subreaper, so a process that double-forked or left its session is still below
-//!   it.
+//!   it. A host without a child has nothing below it.
 //! - By cookie: a process that an outside service started with the child's environment. A process may clear
-//!   its environment, but cannot change its descent.
+//!   its environment, but cannot change its descent. Processes that are older than the host cannot have it.
 
 use std::collections::HashSet;
 use std::io;
@@ -39,7 +39,7 @@ pub(super) fn sweep(
     let entry = format!("{}={cookie}", env::SESSION);
     loop {
         let childless = reap_all()?;
-        let left = find(entry.as_bytes(), group)?;
+        let left = find(entry.as_bytes(), group, childless)?;
         if childless && left.is_empty() {
             return Ok(true);
         }
@@ -76,13 +76,21 @@ fn reap_all() -> io::Result<bool> {
 
 /// Returns all processes in the cgroup, below this process, or with this variable in their environment,
 /// except this one.
-fn find(entry: &[u8], group: Option<&Cgroup>) -> io::Result<Vec<Process>> {
+fn find(entry: &[u8], group: Option<&Cgroup>, childless: bool) -> io::Result<Vec<Process>> {
     let me = getpid();
     let grouped = group.map(Cgroup::processes).unwrap_or_default();
-    let everybody: Vec<Process> = processes()?.filter(|process| process.pid != me).collect();
-    let below = descendants(me, &everybody);
+    let mut born = 0;
+    let is_other = |process: &Process| {
+        if process.pid == me {
+            born = process.start;
+        }
+        process.pid != me
+    };
+    let everybody: Vec<Process> = processes()?.filter(is_other).collect();
+    let below = if childless { HashSet::new() } else { descendants(me, &everybody) };
     let is_left = |process: &Process| {
-        grouped.contains(&process.pid) || below.contains(&process.pid) || process.carries(entry)
+        let is_below = grouped.contains(&process.pid) || below.contains(&process.pid);
+        is_below || process.start >= born && process.carries(entry)
     };
     Ok(everybody.into_iter().filter(is_left).collect())
 }

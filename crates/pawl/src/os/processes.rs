@@ -6,6 +6,8 @@ use std::os::fd::OwnedFd;
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
+/// Enough room for most files of a process.
+const USUAL: usize = 4 << 10;
 /// More than the kernel allows for the environment of a new program.
 const LARGEST_ENVIRON: u64 = 8 << 20;
 
@@ -31,8 +33,7 @@ pub(crate) struct Process {
 
 impl Process {
     fn read(pid: Pid) -> Option<Process> {
-        let text = fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
-        let (parent, start) = parse_stat(&text)?;
+        let (parent, start) = parse_stat(&read_file(pid, "stat")?)?;
         Some(Process { pid, parent, start })
     }
 
@@ -45,14 +46,19 @@ impl Process {
     }
 
     pub(crate) fn carries(&self, entry: &[u8]) -> bool {
-        let mut environ = Vec::new();
-        let Ok(file) = File::open(format!("/proc/{}/environ", self.pid.as_raw_nonzero())) else {
-            return false;
-        };
-        // Fails for a process of another user, or one that just ended.
-        let _ = file.take(LARGEST_ENVIRON).read_to_end(&mut environ);
+        let environ = read_file(self.pid, "environ").unwrap_or_default();
         environ.split(|byte| *byte == 0).any(|variable| variable == entry)
     }
+}
+
+/// Reads a file of a process, or what is left of it.
+fn read_file(pid: Pid, name: &str) -> Option<Vec<u8>> {
+    // The kernel tells no size: with less room, reading takes many small steps.
+    let mut text = Vec::with_capacity(USUAL);
+    let file = File::open(format!("/proc/{}/{name}", pid.as_raw_nonzero())).ok()?;
+    // Fails for a process of another user, or one that just ended.
+    let _ = file.take(LARGEST_ENVIRON).read_to_end(&mut text);
+    Some(text)
 }
 
 /// Parses parent and start time from `PID (NAME) STATE PARENT …`. The name may contain brackets.

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 /// A size above the kernel's limit for arguments and environment.
 const LARGEST: u64 = 8 << 20;
+/// Enough room for most files of a process.
+const USUAL: usize = 4 << 10;
 
 /// A process as the system describes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,7 +81,8 @@ fn names_of_groups(text: &[u8]) -> Vec<String> {
 }
 
 fn read(pid: i32, name: &str) -> Option<Vec<u8>> {
-    let mut bytes = Vec::new();
+    // The kernel tells no size: with less room, reading takes many small steps.
+    let mut bytes = Vec::with_capacity(USUAL);
     let file = File::open(format!("/proc/{pid}/{name}")).ok()?;
     // A process that just ended gives nothing more to read.
     let _ = file.take(LARGEST).read_to_end(&mut bytes);

@@ -33,12 +33,14 @@ const READ_EVERY: Duration = Duration::from_millis(20);
 const READ_AT_LEAST_EVERY: Duration = Duration::from_millis(60);
 /// The number of files with new data that are still read at the shortest interval.
 const BUSY_FILES: u32 = 64;
-/// The interval for checking locks: a host killed by SIGKILL may change no file.
+/// The interval for checking locks: the notice that a host closed its lock comes before the lock is free.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// The longest interval, after a long time without a notice. It repairs a lost notice.
+const LOOK_AT_LEAST_EVERY: Duration = Duration::from_secs(15);
 /// The interval for checking the lock of a host that just started.
 const LOOK_EVERY_AT_START: Duration = Duration::from_millis(50);
 /// Rounds without activity before the task sleeps until the next notice.
-const QUIET_ROUNDS: u32 = 5;
+const QUIET_ROUNDS: u32 = 1;
 /// Chunks that a receiver may lag behind before its file is paused.
 const LAG: usize = 8;
 
@@ -143,7 +145,7 @@ struct WatchTask {
 
 impl WatchTask {
     async fn run(mut self) {
-        let mut next_look = Instant::now();
+        let (mut next_look, mut pause) = (Instant::now(), LOOK_EVERY);
         let mut quiet_rounds = QUIET_ROUNDS;
         let mut speaking = 0;
         loop {
@@ -156,10 +158,14 @@ impl WatchTask {
             quiet_rounds = if was_quiet { quiet_rounds.saturating_add(1) } else { 0 };
             if Instant::now() >= next_look {
                 self.look_at_all();
-                next_look = Instant::now() + LOOK_EVERY;
+                pause = LOOK_AT_LEAST_EVERY.min(pause * 2);
+                next_look = Instant::now() + pause;
             }
             speaking = self.serve();
-            next_look = next_look.min(Instant::now() + self.look_every());
+            if !was_quiet || !self.has_all_notices() {
+                pause = LOOK_EVERY;
+            }
+            next_look = next_look.min(Instant::now() + self.look_every(pause));
         }
     }
 
@@ -177,9 +183,14 @@ impl WatchTask {
         self.entries.values().any(|entry| entry.is_dirty || entry.ended.is_some())
     }
 
-    fn look_every(&self) -> Duration {
+    /// Decides whether the system sends notices about every folder.
+    fn has_all_notices(&self) -> bool {
+        self.entries.keys().all(|key| *key > 0)
+    }
+
+    fn look_every(&self, pause: Duration) -> Duration {
         match self.entries.values().all(|entry| entry.seen_running) {
-            true => LOOK_EVERY,
+            true => pause,
             false => LOOK_EVERY_AT_START,
         }
     }

@@ -1,6 +1,7 @@
 //! Runs one turn of an agent: starts it under a host, or finds it again after a crash, and reads its stream
 //! to the end.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -94,7 +95,8 @@ fn launch(
     let prepared = dialect.prepare(&turn, &paths, &outside);
     files::make_private_dir(dir).map_err(|error| StartFailure::of(&error, dir, &context.exe))?;
     for (path, bytes) in &prepared.files {
-        files::write_atomic(path, bytes, files::FileMode::Private)
+        // Not synced: a launch that a power cut interrupts writes them again.
+        files::write_spare(dir, path, files::FileMode::Private, |out| out.write_all(bytes))
             .map_err(|error| StartFailure::of(&error, dir, &context.exe))?;
     }
     let start = || {

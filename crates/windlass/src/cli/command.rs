@@ -264,7 +264,7 @@ fn run_command(verb: CliCommand) -> Result<Exit, Report> {
         CliCommand::Sim(args) => sim::perform(&args),
         CliCommand::Help(args) => help::perform(&args),
         CliCommand::Version(_) => help::version(),
-        CliCommand::Mcp(args) => mcp::perform(args),
+        CliCommand::Mcp(args) => mcp::perform(&args),
     }
 }
 

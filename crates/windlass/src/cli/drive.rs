@@ -7,6 +7,7 @@
 use std::time::{Duration, Instant};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::MissedTickBehavior;
 use windlass_core::run::RunState;
 use windlass_pawl::host::clear_dead_groups;
 use windlass_runtime::error::RunError;
@@ -71,6 +72,7 @@ pub(crate) async fn drive(
 ) -> Result<FollowEnd, Report> {
     let mut signals = RunSignals::listen()?;
     let mut redraw = tokio::time::interval(REDRAW);
+    redraw.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut asked = 0u32;
     let mut reader = DisplayReader::of(viewer.out);
     let (mut is_owned, mut is_told, mut is_lost) = (true, feed.is_none(), false);
@@ -107,12 +109,14 @@ pub(crate) async fn drive(
                     viewer.face.remark(viewer.out, remark(asked));
                 }
             },
-            _ = redraw.tick(), if reader.room.is_there() => {
+            // Without a display, the command says it at its end.
+            text = windlass_runtime::notify::next_warning(), if !matches!(viewer.face, Face::Quiet) => {
+                viewer.face.remark(viewer.out, &format!("warning: {}", plain_line(&text)));
+                viewer.tick();
+            }
+            // A run that waits wakes nobody: without a clock on the screen there is nothing to redraw.
+            _ = redraw.tick(), if (is_lost || viewer.face.has_clock()) && reader.room.is_there() => {
                 is_lost = false;
-                // Without a display, the command says it at its end.
-                if !matches!(viewer.face, Face::Quiet) && let Some(text) = windlass_runtime::notify::warning() {
-                    viewer.face.remark(viewer.out, &format!("warning: {}", plain_line(&text)));
-                }
                 viewer.tick();
             }
         }

@@ -13,12 +13,16 @@ use rustix::termios::{
     LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Termios, tcflush, tcgetattr, tcgetpgrp,
     tcsetattr,
 };
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// The longest line that the kernel accepts.
 const LINE_MAX: usize = 4096;
-/// The time between two polls. A thread that blocks on a key could not be stopped when no key is wanted any
-/// more.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// The time between two checks whether the terminal is ours again. The shell need not tell us.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// The pause after a read from a terminal that is gone.
+const GONE: Duration = Duration::from_millis(50);
 
 /// The part that echoes the typed text and lets a person edit it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,12 +39,14 @@ pub(crate) struct Keyboard {
     echo: Echo,
     /// The terminal's modes before Windlass changed them.
     before: Option<Termios>,
+    /// The signal that the process continues after a stop (Ctrl-Z).
+    continued: Option<Signal>,
 }
 
 impl Keyboard {
     /// Uses standard input.
     pub(crate) fn of_stdin(echo: Echo) -> Keyboard {
-        Keyboard { terminal: stdin(), echo, before: None }
+        Keyboard { terminal: stdin(), echo, before: None, continued: None }
     }
 
     /// Drops everything typed before a question appeared: it cannot be the answer.
@@ -60,17 +66,36 @@ impl Keyboard {
                 if self.has_input() {
                     break;
                 }
+                self.wait().await;
+            } else {
+                tokio::time::sleep(LOOK_EVERY).await;
             }
-            tokio::time::sleep(LOOK_EVERY).await;
         }
         let mut bytes = vec![0; LINE_MAX];
         let read = rustix::io::read(&self.terminal, &mut bytes).unwrap_or(0);
         bytes.truncate(read);
         if bytes.is_empty() {
             // A closed terminal returns nothing at once. Do not let the caller spin on it.
-            tokio::time::sleep(LOOK_EVERY).await;
+            tokio::time::sleep(GONE).await;
         }
         bytes
+    }
+
+    /// Waits for a key, or until the process continues after a stop.
+    async fn wait(&mut self) {
+        let kind = SignalKind::from_raw(rustix::process::Signal::CONT.as_raw());
+        if self.continued.is_none() {
+            self.continued = signal(kind).ok();
+        }
+        let (Some(continued), Ok(terminal)) =
+            (&mut self.continued, AsyncFd::with_interest(stdin(), Interest::READABLE))
+        else {
+            return tokio::time::sleep(LOOK_EVERY).await;
+        };
+        tokio::select! {
+            _ = terminal.readable() => {}
+            _ = continued.recv() => {}
+        }
     }
 
     /// Turns the terminal's echo off if the feed echoes. After a stop (Ctrl-Z) the shell has turned it on

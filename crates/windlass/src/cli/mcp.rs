@@ -1,9 +1,8 @@
-//! `windlass mcp`: the MCP server for agents. It is hidden from the help, because no person types it.
+//! `windlass mcp`: the MCP server for agents. It is hidden from the help, because no person types it. `main`
+//! starts it before it builds the command line; only its help is here.
 
-use super::invocation::block_on;
 use super::report::Report;
 use crate::exit::Exit;
-use crate::mcp::PermissionPrompt;
 
 /// Serve MCP on standard input and output
 #[derive(Debug, clap::Args)]
@@ -17,13 +16,7 @@ pub(crate) struct Args {
     refusal: Option<String>,
 }
 
-/// Serves until the agent closes its end.
-pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
-    let prompt =
-        args.prompt.map(|event| PermissionPrompt { event, refusal: args.refusal.unwrap_or_default() });
-    block_on(async {
-        let served = crate::mcp::serve(prompt).await;
-        served.map_err(|error| Report::new(Exit::Unexpected, "the MCP server ended").caused_by(&*error))
-    })?;
-    Ok(Exit::Completed)
+/// Reports that `mcp` was reached by the wrong way. `main` starts it, so nobody sees this.
+pub(crate) fn perform(_: &Args) -> Result<Exit, Report> {
+    Err(Report::usage("`windlass mcp` must come before its options"))
 }

@@ -107,7 +107,7 @@ impl WatchFlags {
         let mut out = OutputWriter::stdout();
         let family = running.family.clone();
         let begun = family.root();
-        let feed = self.feed(face, handle, &family)?;
+        let feed = self.feed(face, handle, &family)?.map(Subscription::to_own_run);
         let inline = self.inline(face, invocation, handle, family.clone());
         face.record(&mut out, &[], &running.first);
         let mut alert = Alert::of(begun, face, invocation);

@@ -28,6 +28,13 @@ impl Pulse {
 }
 
 impl Heartbeat {
+    /// Takes a beat since the last call, if there was one.
+    pub(crate) fn take(&mut self) -> bool {
+        let is_beat = self.0.has_changed().unwrap_or_default();
+        self.0.mark_unchanged();
+        is_beat
+    }
+
     /// Waits for a beat since the last call. A beat between two calls is not lost.
     pub(crate) async fn next(&mut self) {
         if self.0.changed().await.is_err() {

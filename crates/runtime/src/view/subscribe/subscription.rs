@@ -13,6 +13,8 @@ use crate::handle::Handle;
 
 /// The interval for reading runs of other processes.
 const POLL: Duration = Duration::from_millis(100);
+/// The interval for reading runs of this process, which wake their subscribers.
+const OWN_POLL: Duration = Duration::from_secs(60);
 /// The interval for searching the line that a hook asked about.
 const LINE_POLL: Duration = Duration::from_millis(10);
 
@@ -20,6 +22,10 @@ const LINE_POLL: Duration = Duration::from_millis(10);
 pub struct Subscription {
     reader: FeedReader,
     heartbeat: Heartbeat,
+    /// This process owns the followed runs.
+    is_own: bool,
+    /// The runs may have changed without a beat.
+    is_due: bool,
 }
 
 impl Handle {
@@ -32,11 +38,16 @@ impl Handle {
     ) -> Result<Subscription, RunError> {
         let heartbeat = self.pulse.listen();
         let reader = FeedReader::open(self.clone(), scope, start, words)?;
-        Ok(Subscription { reader, heartbeat })
+        Ok(Subscription { reader, heartbeat, is_own: false, is_due: true })
     }
 }
 
 impl Subscription {
+    /// Follows a run that this process owns: it waits for the owner to wake it, and does not poll.
+    pub fn to_own_run(self) -> Subscription {
+        Subscription { is_own: true, ..self }
+    }
+
     /// Waits for the next update and returns it, or `None` when the followed run is over. Cancel-safe: no
     /// update is lost if the future is dropped.
     pub async fn next(&mut self) -> Option<Result<RunUpdate, RunError>> {
@@ -44,18 +55,23 @@ impl Subscription {
             let pause = match self.look().await {
                 Ok(NextUpdate::Update(update)) => return Some(Ok(*update)),
                 Ok(NextUpdate::Over) => return None,
+                // The line wakes us, too.
+                Ok(NextUpdate::Wait(until)) if self.is_own => clock::until(until),
                 Ok(NextUpdate::Wait(_)) => LINE_POLL,
+                Ok(NextUpdate::Nothing) if self.is_own => OWN_POLL,
                 Ok(NextUpdate::Nothing) => POLL,
                 Err(error) => return Some(Err(error)),
             };
             // Only runs of this process send a beat. For the others, poll after the pause.
             let _ = tokio::time::timeout(pause, self.heartbeat.next()).await;
+            self.is_due = true;
         }
     }
 
     /// Returns the next update that exists now, or `None` if there is none.
     pub async fn next_now(&mut self) -> Option<Result<RunUpdate, RunError>> {
         loop {
+            self.is_due = true;
             match self.look().await {
                 Ok(NextUpdate::Update(update)) => return Some(Ok(*update)),
                 Ok(NextUpdate::Over | NextUpdate::Nothing) => return None,
@@ -68,7 +84,10 @@ impl Subscription {
     async fn look(&mut self) -> Result<NextUpdate, RunError> {
         // There may be many updates at once: give the owner of a run on this thread its turn.
         tokio::task::yield_now().await;
-        self.reader.look_again()?;
+        let is_beat = self.heartbeat.take();
+        if std::mem::take(&mut self.is_due) || is_beat || !self.is_own {
+            self.reader.look_again()?;
+        }
         self.reader.next()
     }
 

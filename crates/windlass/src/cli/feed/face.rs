@@ -133,6 +133,11 @@ impl Face {
         }
     }
 
+    /// Decides whether the display shows the time that passes.
+    pub(crate) fn has_clock(&self) -> bool {
+        matches!(self, Face::Human(human) if human.screen.redraws && !human.bottom.is_input())
+    }
+
     /// Removes the progress line.
     pub(crate) fn settle(&mut self, out: &mut OutputWriter) {
         if let Face::Human(human) = self {

@@ -33,6 +33,11 @@ impl StatusLine {
         }
     }
 
+    /// Decides whether a person types in the line.
+    pub(super) fn is_input(&self) -> bool {
+        self.typed.is_some()
+    }
+
     /// Returns the text that clears the line, or nothing if it is not drawn.
     pub(super) fn clear(&mut self) -> &'static str {
         if std::mem::take(&mut self.drawn) { CLEAR } else { "" }
