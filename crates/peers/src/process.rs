@@ -9,22 +9,26 @@ mod adopt;
 pub mod env;
 mod short;
 
+use std::ffi::OsStr;
+use std::fs::{File, OpenOptions};
 use std::io;
+use std::os::fd::AsFd as _;
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::os::unix::process::{CommandExt, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
+use rustix::process::{Pid, WaitOptions, waitpid};
 use windlass_core::hook::wire::env::HOST;
 use windlass_core::launch::{Launch, files};
 
 use crate::files::{FileError, FileMode, create_new, make_private_dir};
+use crate::os::NewProgram;
 pub(crate) use adopt::owns_all_below;
 pub use adopt::{adopt_orphans, end_adopted, end_all_adopted};
-pub(crate) use short::run_short_fed;
+pub(crate) use short::{ShortInput, run_short_fed};
 pub use short::{
     ProgramOutput, ShortEnv, ShortProgram, end_short, end_short_of, run_short, run_short_for, run_short_with,
 };
@@ -72,14 +76,19 @@ pub fn start_host(
     create_new(&dir.join(files::LAUNCH), &serde_json::to_vec(launch)?, FileMode::Private)?;
     let failed = |source| SpawnError::Start { program: windlass_exe.to_owned(), source };
     let dir = std::path::absolute(dir).map_err(failed)?;
-    let mut command = command(windlass_exe);
+    let null = OpenOptions::new().read(true).write(true).open("/dev/null").map_err(failed)?;
+    let cookie = [(HOST.to_owned(), launch.cookie.clone())];
+    let env: Vec<_> = crash_env.iter().chain(&cookie).map(|(name, value)| (name.into(), value.into())).collect();
     // In its own process group, so that Ctrl-C at the terminal does not reach it.
-    command.arg("host").arg(&dir).env_clear().current_dir("/").process_group(0);
-    command.envs(crash_env.iter().map(|(k, v)| (k, v)));
-    command.env(HOST, &launch.cookie);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let child = spawn(&mut command).map_err(failed)?;
-    Ok(keep_for_reaping(child, dir))
+    let child = spawn(&NewProgram {
+        program: windlass_exe,
+        args: &[OsStr::new("host"), dir.as_os_str()],
+        env: &env,
+        cwd: Path::new("/"),
+        streams: [null.as_fd(), null.as_fd(), null.as_fd()],
+        is_marked: false,
+    });
+    Ok(keep_for_reaping(child.map_err(failed)?, dir))
 }
 
 /// Starts a program that outlives this process, in its own process group, with its output in a file.
@@ -91,11 +100,13 @@ pub fn start_detached(
     log: &Path,
 ) -> Result<u32, SpawnError> {
     let failed = |source| SpawnError::Start { program: program.to_owned(), source };
-    let log = std::fs::OpenOptions::new().create(true).append(true).mode(0o600).open(log).map_err(failed)?;
-    let mut command = command(program);
-    command.args(args).env_clear().envs(env.iter().map(|(k, v)| (k, v))).current_dir(cwd).process_group(0);
-    command.stdin(Stdio::null()).stdout(log.try_clone().map_err(failed)?).stderr(log);
-    Ok(spawn(&mut command).map_err(failed)?.id())
+    let log = OpenOptions::new().create(true).append(true).mode(0o600).open(log).map_err(failed)?;
+    let null = File::open("/dev/null").map_err(failed)?;
+    let args: Vec<_> = args.iter().map(OsStr::new).collect();
+    let env: Vec<_> = env.iter().map(|(name, value)| (name.into(), value.into())).collect();
+    let streams = [null.as_fd(), log.as_fd(), log.as_fd()];
+    let new = NewProgram { program, args: &args, env: &env, cwd, streams, is_marked: false };
+    Ok(number(spawn(&new).map_err(failed)?))
 }
 
 /// Time to wait while another process has the program open for writing.
@@ -103,10 +114,10 @@ const BUSY: Duration = Duration::from_secs(5);
 
 /// Starts our own binary. Another process may just have installed it: while that process, or a child
 /// that it is starting, has the file open for writing, the kernel refuses to run it.
-fn spawn(command: &mut Command) -> io::Result<Child> {
+fn spawn(new: &NewProgram<'_>) -> io::Result<Pid> {
     let until = Instant::now() + BUSY;
     loop {
-        match adopt::born(|| command.spawn()) {
+        match adopt::born(new) {
             Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy && Instant::now() < until => {
                 std::thread::sleep(Duration::from_millis(2));
             }
@@ -121,23 +132,22 @@ pub fn kill_self() -> ! {
     std::process::abort()
 }
 
-#[expect(clippy::disallowed_methods, reason = "the only place that starts child processes")]
-fn command(program: &Path) -> Command {
-    Command::new(program)
+fn number(pid: Pid) -> u32 {
+    pid.as_raw_nonzero().get().cast_unsigned()
 }
 
 /// A started host and its folder.
 struct Host {
-    child: Child,
+    child: Pid,
     dir: PathBuf,
     gone: Arc<AtomicBool>,
 }
 
 static HOSTS: Mutex<Vec<Host>> = Mutex::new(Vec::new());
 
-fn keep_for_reaping(child: Child, dir: PathBuf) -> HostStart {
+fn keep_for_reaping(child: Pid, dir: PathBuf) -> HostStart {
     let gone = Arc::new(AtomicBool::new(false));
-    let start = HostStart { pid: child.id(), gone: Arc::clone(&gone) };
+    let start = HostStart { pid: number(child), gone: Arc::clone(&gone) };
     reap();
     HOSTS.lock().unwrap_or_else(PoisonError::into_inner).push(Host { child, dir, gone });
     start
@@ -148,11 +158,11 @@ fn keep_for_reaping(child: Child, dir: PathBuf) -> HostStart {
 pub fn reap() {
     let mut hosts = HOSTS.lock().unwrap_or_else(PoisonError::into_inner);
     hosts.retain_mut(|Host { child, dir, gone }| {
-        let ended = match child.try_wait() {
-            Ok(None) => false,
-            Ok(Some(status)) => {
-                adopt::reaped(child.id());
-                if status.signal().is_some() {
+        let ended = match waitpid(Some(*child), WaitOptions::NOHANG) {
+            Ok(None) | Err(Errno::INTR) => false,
+            Ok(Some((_, status))) => {
+                adopt::reaped(*child);
+                if status.terminating_signal().is_some() {
                     // The killed process may have been only the guard.
                     adopt::lost_guard(dir.clone());
                 }
@@ -179,13 +189,23 @@ mod tests {
         std::fs::copy("/bin/true", &exe).unwrap();
         std::fs::set_permissions(&exe, std::fs::Permissions::from_mode(0o755)).unwrap();
         let writer = std::fs::OpenOptions::new().append(true).open(&exe).unwrap();
-        let busy = command(&exe).spawn().unwrap_err().kind();
+        let null = OpenOptions::new().read(true).write(true).open("/dev/null").unwrap();
+        let new = NewProgram {
+            program: &exe,
+            args: &[],
+            env: &[],
+            cwd: Path::new("/"),
+            streams: [null.as_fd(), null.as_fd(), null.as_fd()],
+            is_marked: false,
+        };
+        let busy = crate::os::start(&new).unwrap_err().kind();
         assert_eq!(busy, io::ErrorKind::ExecutableFileBusy);
         let closer = std::thread::spawn(move || {
             std::thread::sleep(Duration::from_millis(50));
             drop(writer);
         });
-        assert!(spawn(&mut command(&exe)).unwrap().wait().unwrap().success());
+        let (_, status) = waitpid(Some(spawn(&new).unwrap()), WaitOptions::empty()).unwrap().unwrap();
+        assert_eq!(status.exit_status(), Some(0));
         closer.join().unwrap();
     }
 

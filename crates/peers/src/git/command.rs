@@ -5,10 +5,9 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::path::Path;
-use std::process::Stdio;
 use std::time::Duration;
 
-use crate::process::{ProgramOutput, ShortEnv, ShortProgram, SpawnError, run_short_fed};
+use crate::process::{ProgramOutput, ShortEnv, ShortInput, ShortProgram, SpawnError, run_short_fed};
 
 /// An error from running git.
 #[derive(Debug, thiserror::Error)]
@@ -177,8 +176,8 @@ impl<'a> GitCall<'a> {
         let args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
         let program = Path::new("git");
         let input = match self.input.map(File::open) {
-            None => Stdio::null(),
-            Some(Ok(file)) => file.into(),
+            None => ShortInput::Nothing,
+            Some(Ok(file)) => ShortInput::File(file),
             Some(Err(source)) => return Err(SpawnError::Start { program: program.to_owned(), source }.into()),
         };
         let short = ShortProgram {

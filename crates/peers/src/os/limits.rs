@@ -1,15 +1,10 @@
 //! The mark that every process below a session inherits, in two resource limits that the kernel does not
 //! use otherwise.
 //!
-//! Hosts set both (`pawl::host`). The limit of file locks shows that no person started the process. The
+//! Hosts set both (`pawl::host`); [`super::start`] sets the first. The limit of file locks shows that no person started the process. The
 //! limit of real-time work encodes the child it came from. An agent can lower the second limit: it helps
 //! to find leftover processes and proves nothing.
 
-use std::io;
-use std::os::unix::process::CommandExt;
-use std::process::Command;
-
-use rustix::process::{Resource, Rlimit, setrlimit};
 use windlass_core::launch::limit_tag;
 
 use super::processes::limits;
@@ -27,21 +22,6 @@ pub(crate) fn is_of(pid: i32, cookie: &str) -> bool {
     hard_limit(pid, REAL_TIME) == Some(limit_tag(cookie))
 }
 
-/// Marks a program that is about to start.
-#[expect(unsafe_code, reason = "a limit that only the new program has can only be set in the child itself")]
-pub(crate) fn mark(command: &mut Command) {
-    // SAFETY: between fork and exec the closure makes one system call; it takes no lock and allocates
-    // nothing.
-    unsafe {
-        command.pre_exec(lower);
-    }
-}
-
-fn lower() -> io::Result<()> {
-    setrlimit(Resource::Locks, Rlimit { current: Some(0), maximum: Some(0) })?;
-    Ok(())
-}
-
 /// Reads the hard limit from `NAME  SOFT  HARD  UNIT`. Returns `None` if it is unlimited or not visible.
 fn hard_limit(pid: i32, name: &str) -> Option<u64> {
     let text = String::from_utf8(limits(pid)).ok()?;
@@ -52,24 +32,31 @@ fn hard_limit(pid: i32, name: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::process::Stdio;
+    use crate::os::{NewProgram, start};
+    use rustix::process::{WaitOptions, waitpid};
+    use std::ffi::OsStr;
+    use std::os::fd::AsFd;
+    use std::path::Path;
 
     #[test]
     fn a_mark_is_handed_down_and_an_ordinary_program_has_none() {
         let me = i32::try_from(std::process::id()).unwrap();
         assert!(!is_marked(me) && !is_of(me, "r1.fix.1.1.session"));
         for is_to_be in [true, false] {
-            #[expect(clippy::disallowed_methods, reason = "a stand-in for a git and what is below it")]
-            let mut command = Command::new("/bin/sh");
-            command.args(["-c", "env -i setsid cat; :"]).stdin(Stdio::piped()).stdout(Stdio::piped());
-            if is_to_be {
-                mark(&mut command);
-            }
-            let mut child = command.spawn().unwrap();
-            let pid = i32::try_from(child.id()).unwrap();
-            assert_eq!(is_marked(pid), is_to_be);
-            drop(child.stdin.take());
-            child.wait().unwrap();
+            let (input, held) = std::io::pipe().unwrap();
+            let null = std::fs::OpenOptions::new().write(true).open("/dev/null").unwrap();
+            let pid = start(&NewProgram {
+                program: Path::new("/bin/sh"),
+                args: &[OsStr::new("-c"), OsStr::new("env -i setsid cat; :")],
+                env: &[("PATH".into(), "/usr/bin:/bin".into())],
+                cwd: Path::new("/"),
+                streams: [input.as_fd(), null.as_fd(), null.as_fd()],
+                is_marked: is_to_be,
+            });
+            let pid = pid.unwrap();
+            assert_eq!(is_marked(pid.as_raw_nonzero().get()), is_to_be);
+            drop((input, held));
+            waitpid(Some(pid), WaitOptions::empty()).unwrap();
         }
     }
 }

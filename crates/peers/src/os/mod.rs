@@ -10,14 +10,16 @@ mod limits;
 mod notices;
 mod orphans;
 mod processes;
+mod start;
 
 pub(crate) use file::{FolderReader, clone_contents, leave_read_time, path_of, rename_new};
 pub(crate) use group::{group_folders, is_group, kill_group, members};
 pub(crate) use held::HeldProcess;
-pub(crate) use limits::{is_marked, is_of, mark};
+pub(crate) use limits::{is_marked, is_of};
 pub(crate) use notices::{FolderNotices, NoticeKind, WantedNotices};
 pub(crate) use orphans::{adopt_orphans, children};
 pub(crate) use processes::{
     arguments, environment, exists, groups_around, open_files, others_are_hidden, processes, program_name,
     status, working_folder,
 };
+pub(crate) use start::{NewProgram, start};

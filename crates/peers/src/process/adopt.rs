@@ -7,7 +7,6 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
-use std::process::Child;
 use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
@@ -15,7 +14,7 @@ use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, waitpid};
 
 use super::reap;
 use crate::child::is_host_of;
-use crate::os;
+use crate::os::{self, NewProgram};
 
 /// Time for an orphan to clean up.
 const GRACE: Duration = Duration::from_secs(2);
@@ -62,16 +61,16 @@ pub(crate) fn owns_all_below() -> bool {
 }
 
 /// Starts a child and records it, so that it is not taken for an orphan.
-pub(super) fn born(start: impl FnOnce() -> io::Result<Child>) -> io::Result<Child> {
+pub(super) fn born(new: &NewProgram<'_>) -> io::Result<Pid> {
     let _birth = BIRTHS.read().unwrap_or_else(PoisonError::into_inner);
-    let child = start()?;
-    OURS.lock().unwrap_or_else(PoisonError::into_inner).insert(child.id());
+    let child = os::start(new)?;
+    OURS.lock().unwrap_or_else(PoisonError::into_inner).insert(child.as_raw_nonzero().get().cast_unsigned());
     Ok(child)
 }
 
 /// Forgets a reaped child, because its id may be reused.
-pub(super) fn reaped(pid: u32) {
-    OURS.lock().unwrap_or_else(PoisonError::into_inner).remove(&pid);
+pub(super) fn reaped(pid: Pid) {
+    OURS.lock().unwrap_or_else(PoisonError::into_inner).remove(&pid.as_raw_nonzero().get().cast_unsigned());
 }
 
 /// Records that a guard was killed, so that its host is not ended as an orphan.

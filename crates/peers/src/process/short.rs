@@ -2,24 +2,25 @@
 //! group behind.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::fs::File;
+use std::io::{self, PipeReader, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::io::retry_on_intr;
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process_group, waitpid};
 
-use windlass_core::hook::wire::env;
+use windlass_core::hook::wire::env::{HOST, OWN_PROGRAM};
 
 use super::adopt::{born, reaped};
-use super::{SpawnError, command};
-use crate::os::{self, HeldProcess};
+use super::SpawnError;
+use crate::os::{HeldProcess, NewProgram};
 
 /// The environment of a short program.
 #[derive(Debug, Clone, Copy)]
@@ -71,50 +72,74 @@ impl ProgramOutput {
     }
 }
 
+/// The standard input of a short program.
+pub(crate) enum ShortInput {
+    Nothing,
+    File(File),
+    Text(Vec<u8>),
+}
+
 const GRACE: Duration = Duration::from_millis(500);
 
 /// Runs a short program to its end or its deadline, without input.
 pub fn run_short(short: &ShortProgram<'_>) -> Result<ProgramOutput, SpawnError> {
-    run(short, Stdio::null(), None)
+    run_short_fed(short, ShortInput::Nothing)
 }
 
 /// Runs a short program with this text on its standard input. The program need not read it.
 pub fn run_short_with(short: &ShortProgram<'_>, input: Vec<u8>) -> Result<ProgramOutput, SpawnError> {
-    run(short, Stdio::piped(), Some(input))
+    run_short_fed(short, ShortInput::Text(input))
 }
 
-/// Runs a short program like [`run_short`], with a file as its input.
-pub(crate) fn run_short_fed(short: &ShortProgram<'_>, input: Stdio) -> Result<ProgramOutput, SpawnError> {
-    run(short, input, None)
-}
-
-fn run(short: &ShortProgram<'_>, stdin: Stdio, input: Option<Vec<u8>>) -> Result<ProgramOutput, SpawnError> {
+/// Runs a short program like [`run_short`], with any input.
+pub(crate) fn run_short_fed(
+    short: &ShortProgram<'_>,
+    input: ShortInput,
+) -> Result<ProgramOutput, SpawnError> {
     let failed = |source| SpawnError::Start { program: short.program.to_owned(), source };
     if ENDING.load(Ordering::SeqCst) || is_scope_ended() {
         return Err(failed(io::ErrorKind::Interrupted.into()));
     }
-    let mut command = command(short.program);
-    command.args(short.args).current_dir(short.cwd).process_group(0);
-    apply_env(&mut command, short.env);
-    // The program may run code that an agent wrote (a git hook, a filter), so it is marked as one of a
-    // session.
-    command.env(env::HOST, env::OWN_PROGRAM);
-    os::mark(&mut command);
-    command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = born(|| command.spawn()).map_err(failed)?;
-    let running = RunningProgram::note(&child);
-    if let (Some(input), Some(mut pipe)) = (input, child.stdin.take()) {
-        // In a thread of its own, which nobody waits for: a program that does not read must not outlive its
-        // deadline. The write ends when no process has the pipe any more.
-        std::thread::spawn(move || pipe.write_all(&input));
-    }
-    let watched = watch_short(&mut child, short);
+    let (child, pipes) = start(short, input).map_err(failed)?;
+    let running = RunningProgram::note(child);
+    let watched = watch_short(child, pipes, short);
     drop(running);
     // Whatever happened above, no process of the group may stay behind, and the child must be reaped.
-    signal_group(&child, Signal::KILL);
-    let status = child.wait().map_err(failed)?;
-    reaped(child.id());
+    signal_group(child, Signal::KILL);
+    let ended = retry_on_intr(|| waitpid(Some(child), WaitOptions::empty()));
+    reaped(child);
+    let (_, status) = ended.ok().flatten().ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
     watched.map(|seen| seen.into_output(status)).map_err(failed)
+}
+
+/// Starts a short program. Returns the pipes of its output and its errors.
+fn start(short: &ShortProgram<'_>, input: ShortInput) -> io::Result<(Pid, [PipeReader; 2])> {
+    let env = env_of(short.env);
+    let ((output, theirs), (errors, their_errors)) = (io::pipe()?, io::pipe()?);
+    let (stdin, text): (OwnedFd, _) = match input {
+        ShortInput::Nothing => (File::open("/dev/null")?.into(), None),
+        ShortInput::File(file) => (file.into(), None),
+        ShortInput::Text(text) => {
+            let (reader, writer) = io::pipe()?;
+            (reader.into(), Some((writer, text)))
+        }
+    };
+    let child = born(&NewProgram {
+        program: short.program,
+        args: short.args,
+        env: &env,
+        cwd: short.cwd,
+        streams: [stdin.as_fd(), theirs.as_fd(), their_errors.as_fd()],
+        // The program may run code that an agent wrote (a git hook, a filter), so it is marked as one of a
+        // session.
+        is_marked: true,
+    })?;
+    if let Some((mut pipe, text)) = text {
+        // In a thread of its own, which nobody waits for: a program that does not read must not outlive its
+        // deadline. The write ends when no process has the pipe any more.
+        std::thread::spawn(move || pipe.write_all(&text));
+    }
+    Ok((child, [output, errors]))
 }
 
 /// The process groups of the running short programs, and the scope of each.
@@ -171,42 +196,42 @@ pub fn end_short() {
 }
 
 /// A running short program. It is listed until its end is seen, so that a reused id is never signalled.
-struct RunningProgram(Option<Pid>);
+struct RunningProgram(Pid);
 
 impl RunningProgram {
-    fn note(child: &Child) -> RunningProgram {
-        let pid = pid_of(child);
+    fn note(child: Pid) -> RunningProgram {
         let whom = SCOPE.with_borrow(Clone::clone);
-        RUNNING.lock().unwrap_or_else(PoisonError::into_inner).extend(pid.map(|pid| (pid, whom)));
+        RUNNING.lock().unwrap_or_else(PoisonError::into_inner).push((child, whom));
         if ENDING.load(Ordering::SeqCst) {
             signal_group(child, Signal::KILL);
         }
-        RunningProgram(pid)
+        RunningProgram(child)
     }
 }
 
 impl Drop for RunningProgram {
     fn drop(&mut self) {
-        RUNNING.lock().unwrap_or_else(PoisonError::into_inner).retain(|(pid, _)| Some(*pid) != self.0);
+        RUNNING.lock().unwrap_or_else(PoisonError::into_inner).retain(|(pid, _)| *pid != self.0);
     }
 }
 
-fn apply_env(command: &mut Command, env: ShortEnv<'_>) {
-    match env {
-        ShortEnv::Only(pairs) => {
-            command.env_clear().envs(pairs.iter().copied());
-        }
+/// Returns the environment of a program, each variable once.
+fn env_of(env: ShortEnv<'_>) -> Vec<(OsString, OsString)> {
+    let (kept, set) = match env {
+        ShortEnv::Only(pairs) => (Vec::new(), pairs),
         ShortEnv::Inherit { without, but, with } => {
-            let dropped = |name: &OsString| {
+            let is_kept = |(name, _): &(OsString, OsString)| {
                 let begins = |n: &str| without.iter().any(|prefix| n.starts_with(prefix));
-                name.to_str().is_some_and(|n| begins(n) && !but.contains(&n))
+                !name.to_str().is_some_and(|n| begins(n) && !but.contains(&n))
             };
-            for name in std::env::vars_os().map(|(name, _)| name).filter(dropped) {
-                command.env_remove(name);
-            }
-            command.envs(with.iter().copied());
+            (std::env::vars_os().filter(is_kept).collect(), with)
         }
-    }
+    };
+    // The last of several values counts.
+    let mut env: BTreeMap<OsString, OsString> = kept.into_iter().collect();
+    env.extend(set.iter().map(|(name, value)| (name.into(), value.into())));
+    env.insert(HOST.into(), OWN_PROGRAM.into());
+    env.into_iter().collect()
 }
 
 #[derive(Default)]
@@ -218,10 +243,10 @@ struct SeenOutput {
 }
 
 impl SeenOutput {
-    fn into_output(self, status: ExitStatus) -> ProgramOutput {
+    fn into_output(self, status: WaitStatus) -> ProgramOutput {
         ProgramOutput {
-            code: status.code(),
-            signal: status.signal(),
+            code: status.exit_status(),
+            signal: status.terminating_signal(),
             stdout: self.stdout,
             stderr: self.stderr,
             truncated: self.truncated,
@@ -232,11 +257,14 @@ impl SeenOutput {
 
 /// Reads until the program has ended and its output is drained. Does not wait for a grandchild that
 /// keeps the pipes open.
-fn watch_short(child: &mut Child, short: &ShortProgram<'_>) -> io::Result<SeenOutput> {
+fn watch_short(
+    child: Pid,
+    [output, errors]: [PipeReader; 2],
+    short: &ShortProgram<'_>,
+) -> io::Result<SeenOutput> {
     let mut seen = SeenOutput::default();
-    let (mut out, mut err) = (child.stdout.take(), child.stderr.take());
-    let pid = pid_of(child).ok_or(io::ErrorKind::NotFound)?;
-    let ended = HeldProcess::open(pid.as_raw_nonzero().get())?;
+    let (mut out, mut err) = (Some(output), Some(errors));
+    let ended = HeldProcess::open(child.as_raw_nonzero().get())?;
     let mut until = Instant::now() + short.deadline;
     loop {
         let left = until.saturating_duration_since(Instant::now());
@@ -296,15 +324,9 @@ fn read_some<P: Read>(
     Ok((count > 0).then_some(pipe))
 }
 
-fn pid_of(child: &Child) -> Option<Pid> {
-    Pid::from_raw(i32::try_from(child.id()).ok()?)
-}
-
-fn signal_group(child: &Child, signal: Signal) {
+fn signal_group(child: Pid, signal: Signal) {
     // Not reaped yet, so the id is still valid. A missing group needs no signal.
-    if let Some(pid) = pid_of(child) {
-        let _ = kill_process_group(pid, signal);
-    }
+    let _ = kill_process_group(child, signal);
 }
 
 #[cfg(test)]

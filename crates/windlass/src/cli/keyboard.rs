@@ -5,6 +5,7 @@
 //! restores it. If the feed goes elsewhere, the terminal does not change.
 
 use std::io::{Stdin, stdin};
+use std::os::fd::AsFd as _;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -82,14 +83,15 @@ impl Keyboard {
     }
 
     /// Waits for a key, or until the process continues after a stop.
+    #[expect(unsafe_code, reason = "tokio has no safe way to wait for a terminal")]
     async fn wait(&mut self) {
         let kind = SignalKind::from_raw(rustix::process::Signal::CONT.as_raw());
         if self.continued.is_none() {
             self.continued = signal(kind).ok();
         }
-        let (Some(continued), Ok(terminal)) =
-            (&mut self.continued, AsyncFd::with_interest(stdin(), Interest::READABLE))
-        else {
+        // SAFETY: nobody closes standard input, so it stays open longer than the `AsyncFd` lives.
+        let terminal = unsafe { AsyncFd::register_with_interest(self.terminal.as_fd(), Interest::READABLE) };
+        let (Some(continued), Ok(terminal)) = (&mut self.continued, terminal) else {
             return tokio::time::sleep(LOOK_EVERY).await;
         };
         tokio::select! {
