@@ -37,7 +37,7 @@ use crate::owner::{Owner, OwnerParts, project, shares_a_budget};
 use crate::tasks::{TaskFileClaim, superseded};
 use crate::tidy::tidy;
 use crate::user_error::UserError;
-use crate::view::{Family, Pulse};
+use crate::view::{Family, Pulse, RecentRecords};
 use crate::workspace::{FolderCheck, absence};
 
 pub(crate) use continuing::ChildContinuation;
@@ -62,6 +62,7 @@ pub struct Handle {
     ledger: Arc<Mutex<Ledger>>,
     /// Wakes the subscribers that follow runs of this process.
     pub(crate) pulse: Pulse,
+    pub(crate) recent: RecentRecords,
 }
 
 /// A run that this process owns.
@@ -181,6 +182,7 @@ impl Handle {
             watcher: Arc::default(),
             ledger: Arc::default(),
             pulse: Pulse::default(),
+            recent: RecentRecords::default(),
         })
     }
 

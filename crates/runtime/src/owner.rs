@@ -459,6 +459,9 @@ impl Owner {
         }
         self.commit(&records, &steps, taken).await?;
         for (seq, record) in (before + 1..).zip(records) {
+            if self.context.handle.pulse.is_heard() {
+                self.context.handle.recent.add(&self.state.run, seq, &record);
+            }
             self.feed.send(FeedItem::Record { seq, record: Box::new(record) });
         }
         self.notifier.see(&self.state);

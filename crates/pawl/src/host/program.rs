@@ -14,7 +14,7 @@ use super::crash::{CrashPoints, HostCrashPoint};
 use super::folder::ChildFolder;
 use super::guard::{self, ForkSide};
 use super::sweep;
-use crate::os::{self, Cgroup, Signals};
+use crate::os::{self, Cgroup, PidCount, Signals};
 
 /// The exit code if an earlier host died after it started the child: starting again could do the work twice.
 const FORMER_HOST_DIED: u8 = 3;
@@ -107,7 +107,7 @@ fn keep_host(
 ) -> io::Result<ExitCode> {
     let status = guard::watch(host, signals)?;
     if status.exit_status() != Some(0) {
-        clear(launch, group, signals)?;
+        clear(launch, group, signals, None)?;
     }
     if let Some(group) = group {
         group.remove();
@@ -117,9 +117,14 @@ fn keep_host(
 }
 
 /// Ends every process that is left of the child.
-fn clear(launch: &Launch, group: Option<&Cgroup>, signals: &Signals) -> io::Result<()> {
+fn clear(
+    launch: &Launch,
+    group: Option<&Cgroup>,
+    signals: &Signals,
+    since: Option<&PidCount>,
+) -> io::Result<()> {
     let grace = Duration::from_millis(launch.grace_ms);
-    if !sweep::sweep(&launch.cookie, grace, group, signals)? {
+    if !sweep::sweep(&launch.cookie, grace, group, signals, since)? {
         complain("cannot kill every process below the child");
     }
     Ok(())
@@ -133,6 +138,7 @@ fn keep_child(
     signals: &Signals,
     crash: &CrashPoints,
 ) -> io::Result<ExitFile> {
+    let since = PidCount::now();
     let child = match start(folder, launch, crash)? {
         Ok(child) => child,
         Err(why) => return Ok(not_started(why)),
@@ -141,7 +147,7 @@ fn keep_child(
     let printed = || folder.printed();
     let ending = child::watch(child, launch, Instant::now(), signals, &printed)?;
     crash.pass(HostCrashPoint::Ended);
-    clear(launch, group, signals)?;
+    clear(launch, group, signals, since.as_ref())?;
     if ending.too_much_output
         && let Some(max) = launch.output_max
     {

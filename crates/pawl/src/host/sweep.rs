@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, getpid, wait};
 use windlass_core::hook::wire::env;
 
-use crate::os::{Cgroup, Process, Signals, processes};
+use crate::os::{Cgroup, PidCount, Process, Signals, processes};
 
 /// The time limit of a sweep. A process that survives SIGKILL for this long hangs in the kernel.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -26,12 +26,14 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// Ends and reaps processes until no child and no process with the cookie is left.
 ///
 /// Each process first gets SIGTERM, so that git removes its locks, and SIGKILL after the grace. Repeats,
-/// because a process may fork during the search. Returns false if a process could not be killed.
+/// because a process may fork during the search. `since` is a moment before the child started. Returns false
+/// if a process could not be killed.
 pub(super) fn sweep(
     cookie: &str,
     grace: Duration,
     group: Option<&Cgroup>,
     signals: &Signals,
+    since: Option<&PidCount>,
 ) -> io::Result<bool> {
     let started = Instant::now();
     let grace = grace.min(LONGEST_GRACE);
@@ -39,7 +41,9 @@ pub(super) fn sweep(
     let entry = format!("{}={cookie}", env::SESSION);
     loop {
         let childless = reap_all()?;
-        let left = find(entry.as_bytes(), group, childless)?;
+        // Without a child, only processes that are younger than the host can be left.
+        let least = since.filter(|_| childless).map_or(0, PidCount::least_since);
+        let left = find(entry.as_bytes(), group, childless, least)?;
         if childless && left.is_empty() {
             return Ok(true);
         }
@@ -76,7 +80,12 @@ fn reap_all() -> io::Result<bool> {
 
 /// Returns all processes in the cgroup, below this process, or with this variable in their environment,
 /// except this one.
-fn find(entry: &[u8], group: Option<&Cgroup>, childless: bool) -> io::Result<Vec<Process>> {
+fn find(
+    entry: &[u8],
+    group: Option<&Cgroup>,
+    childless: bool,
+    least: i32,
+) -> io::Result<Vec<Process>> {
     let me = getpid();
     let grouped = group.map(Cgroup::processes).unwrap_or_default();
     let mut born = 0;
@@ -86,7 +95,7 @@ fn find(entry: &[u8], group: Option<&Cgroup>, childless: bool) -> io::Result<Vec
         }
         process.pid != me
     };
-    let everybody: Vec<Process> = processes()?.filter(is_other).collect();
+    let everybody: Vec<Process> = processes(least)?.filter(is_other).collect();
     let below = if childless { HashSet::new() } else { descendants(me, &everybody) };
     let is_left = |process: &Process| {
         let is_below = grouped.contains(&process.pid) || below.contains(&process.pid);

@@ -16,6 +16,6 @@ pub use cgroup::{Grouping, clear_dead_groups, grouping};
 pub(crate) use child::{end_with_parent, mark};
 pub(crate) use guard::{fork_into, show_as_guard};
 pub(crate) use process::{adopt_orphans, close_inherited, memory_file};
-pub(crate) use processes::{Process, pin, processes};
+pub(crate) use processes::{PidCount, Process, pin, processes};
 pub(crate) use signals::{Signals, Wake, unblock_all};
 pub(crate) use socket::{fill_random, socket};

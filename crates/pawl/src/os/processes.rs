@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal};
 
 /// Enough room for most files of a process.
 const USUAL: usize = 4 << 10;
@@ -17,10 +17,50 @@ pub(crate) fn pin(pid: Pid) -> io::Result<OwnedFd> {
     Ok(pidfd_open(pid, PidfdFlags::empty())?)
 }
 
-/// Lists all visible processes.
-pub(crate) fn processes() -> io::Result<impl Iterator<Item = Process>> {
+/// Lists the visible processes whose id is at least `from`.
+pub(crate) fn processes(from: i32) -> io::Result<impl Iterator<Item = Process>> {
     let names = fs::read_dir("/proc")?.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-    Ok(names.filter_map(Pid::from_raw).filter_map(Process::read))
+    Ok(names.filter(move |pid| *pid >= from).filter_map(Pid::from_raw).filter_map(Process::read))
+}
+
+/// A moment in the count of the process ids. The kernel counts up, skips ids in use, and begins again after
+/// the largest id.
+pub(crate) struct PidCount {
+    pid: i32,
+    /// The processes and threads that were started up to then, and those that lived then.
+    started: u64,
+    alive: u64,
+}
+
+impl PidCount {
+    /// Returns the moment now, in which this process is alive.
+    pub(crate) fn now() -> Option<PidCount> {
+        let alive = fs::read_to_string("/proc/loadavg").ok()?;
+        let alive = alive.split_once('/')?.1.split_ascii_whitespace().next()?.parse().ok()?;
+        Some(PidCount { pid: getpid().as_raw_nonzero().get(), started: started()?, alive })
+    }
+
+    /// Returns an id that is not larger than that of any process since then.
+    pub(crate) fn least_since(&self) -> i32 {
+        let largest = fs::read_to_string("/proc/sys/kernel/pid_max").ok();
+        let largest: Option<u64> = largest.and_then(|text| text.trim().parse().ok());
+        match (largest, started()) {
+            (Some(largest), Some(started)) if self.reaches(started) < largest => self.pid,
+            _ => 0,
+        }
+    }
+
+    /// Returns the largest id that can be in use after this number of starts.
+    fn reaches(&self, started: u64) -> u64 {
+        let since = started.saturating_sub(self.started);
+        u64::from(self.pid.unsigned_abs()).saturating_add(since).saturating_add(self.alive)
+    }
+}
+
+/// Returns the number of processes and threads that the system has started.
+fn started() -> Option<u64> {
+    let text = fs::read_to_string("/proc/stat").ok()?;
+    text.lines().find_map(|line| line.strip_prefix("processes "))?.trim().parse().ok()
 }
 
 /// A snapshot of a process. The start time distinguishes it from a later process with the same id.
@@ -74,7 +114,15 @@ fn parse_stat(text: &[u8]) -> Option<(i32, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rustix::process::getpid;
+
+    #[test]
+    fn a_younger_process_has_a_larger_id_until_the_count_begins_again() {
+        let then = PidCount { pid: 900, started: 5000, alive: 60 };
+        assert_eq!((then.reaches(5000), then.reaches(5010)), (960, 970));
+        let now = PidCount::now().unwrap();
+        assert!(now.started > 0 && now.alive > 0);
+        assert!([0, now.pid].contains(&now.least_since()));
+    }
 
     #[test]
     fn a_name_with_brackets_hides_nothing() {

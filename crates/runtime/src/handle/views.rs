@@ -1,10 +1,12 @@
 //! Reads runs: the list, the status of each, their logs and the output of their agents.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use windlass_core::event::{Event, Record};
 use windlass_core::id::{EffectId, RunId};
 use windlass_core::spec::ForkOrigin;
+use windlass_peers::agent::Dialect;
 use windlass_peers::git;
 use windlass_store::{Cadence, RunMatch};
 
@@ -71,6 +73,11 @@ impl Handle {
         records.map_err(|error| self.with_binary(error))
     }
 
+    /// Like [`Handle::some_records`], for a run that this process owns.
+    pub(crate) fn some_own_records(&self, run: &RunId, from: u64) -> Result<Vec<(u64, Record)>, RunError> {
+        self.recent.since(run, from).map_or_else(|| self.some_records(run, from), Ok)
+    }
+
     /// Returns one record of a run, or `None` past the end of the log.
     pub(crate) fn record_at(&self, run: &RunId, seq: u64) -> Result<Option<Record>, RunError> {
         let found = self.store.read_from(run, seq, 1)?;
@@ -106,15 +113,20 @@ impl Handle {
         own
     }
 
-    /// Opens the transcript of one turn after a place reached before.
+    /// Returns the dialect of a turn.
+    pub(crate) fn dialect_of(&self, run: &RunId, effect: &EffectId) -> Arc<dyn Dialect> {
+        self.home.agents.named_or_first(self.driver_of(run, effect).as_deref())
+    }
+
+    /// Opens the transcript of a turn after a place reached before.
     pub(crate) fn transcript(
         &self,
         run: &RunId,
         effect: &EffectId,
         place: TranscriptPlace,
+        dialect: Arc<dyn Dialect>,
     ) -> TranscriptReader {
         let dir = self.store.run_dir(run).join(effect.to_string());
-        let dialect = self.home.agents.named_or_first(self.driver_of(run, effect).as_deref());
         TranscriptReader::open(&dir.join(windlass_core::launch::files::STDOUT), dialect, place)
     }
 

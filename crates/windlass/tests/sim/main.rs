@@ -56,6 +56,7 @@ mod trust;
 mod undo;
 mod undo_sweep;
 mod unstartable;
+mod waiting;
 mod within;
 mod workflow_check;
 mod workflow_documents;

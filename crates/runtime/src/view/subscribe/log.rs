@@ -1,14 +1,15 @@
 //! One followed run: its log and the transcripts of its turns, up to the last reported update.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use windlass_core::agent::AgentEvent;
 use windlass_core::event::{Event, Record};
 use windlass_core::hook::{HookCall, HookKind};
-use windlass_core::id::{EffectId, RunId};
+use windlass_core::id::{EffectId, NodeId, RunId};
 use windlass_core::run::{News, Outcome};
 use windlass_core::time::Moment;
+use windlass_peers::agent::Dialect;
 use windlass_store::ReadError;
 
 use super::cursor::{RunPlace, TurnPlace};
@@ -38,6 +39,10 @@ pub(super) struct FollowedLog {
     end: Option<Outcome>,
     pub(super) is_over: bool,
     words: AgentWords,
+    /// This process owns the run.
+    pub(super) is_own: bool,
+    /// The dialects of the nodes whose turns were read.
+    dialects: HashMap<NodeId, Arc<dyn Dialect>>,
     /// The turns in progress, in the order in which they started.
     turns: Vec<FollowedTurn>,
     told: ToldLines,
@@ -72,6 +77,8 @@ impl FollowedLog {
             end: None,
             is_over: false,
             words,
+            is_own: false,
+            dialects: HashMap::new(),
             turns: Vec::new(),
             told: ToldLines::default(),
         }
@@ -125,7 +132,11 @@ impl FollowedLog {
     /// Returns the time of the next record, if there is one.
     pub(super) fn next_at(&mut self, handle: &Handle) -> Result<Option<Moment>, RunError> {
         if !self.is_at_end && self.records.is_empty() {
-            match handle.some_records(&self.run, self.seq + 1) {
+            let records = match self.is_own {
+                true => handle.some_own_records(&self.run, self.seq + 1),
+                false => handle.some_records(&self.run, self.seq + 1),
+            };
+            match records {
                 Ok(records) => self.records = records.into(),
                 // A child run may not exist yet.
                 Err(RunError::Read(ReadError::UnknownRun { .. })) => {}
@@ -254,7 +265,9 @@ impl FollowedLog {
     fn open(&mut self, handle: &Handle, effect: &EffectId, place: TranscriptPlace, since: Moment) {
         let is_open = self.turns.iter().any(|turn| turn.effect == *effect);
         if !is_open && self.words == AgentWords::Included {
-            let transcript = handle.transcript(&self.run, effect, place);
+            let find = || handle.dialect_of(&self.run, effect);
+            let dialect = Arc::clone(self.dialects.entry(effect.node.clone()).or_insert_with(find));
+            let transcript = handle.transcript(&self.run, effect, place, dialect);
             self.turns.push(FollowedTurn { effect: effect.clone(), transcript, since });
         }
     }

@@ -13,6 +13,7 @@ mod log;
 mod order;
 mod pulse;
 mod reader;
+mod recent;
 mod subscription;
 #[cfg(test)]
 mod tests;
@@ -20,5 +21,6 @@ mod update;
 
 pub use cursor::FeedCursor;
 pub(crate) use pulse::Pulse;
+pub(crate) use recent::RecentRecords;
 pub use subscription::Subscription;
 pub use update::{AgentWords, FeedScope, FeedStart, RunChange, RunUpdate};

@@ -22,6 +22,11 @@ impl Pulse {
         self.0.send_modify(|()| {});
     }
 
+    /// Decides whether there is a subscriber.
+    pub(crate) fn is_heard(&self) -> bool {
+        self.0.receiver_count() > 0
+    }
+
     pub(crate) fn listen(&self) -> Heartbeat {
         Heartbeat(self.0.subscribe())
     }

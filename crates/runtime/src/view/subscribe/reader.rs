@@ -35,6 +35,8 @@ pub(super) struct FeedReader {
     version: Option<u64>,
     /// No run has started since the last read.
     has_all_runs: bool,
+    /// This process owns the followed runs.
+    is_own: bool,
 }
 
 /// The result of searching for an update.
@@ -73,6 +75,7 @@ impl FeedReader {
             newest,
             version: None,
             has_all_runs: false,
+            is_own: false,
         };
         if let (true, FeedScope::Run(run) | FeedScope::Family(run)) = (is_beginning, &reader.scope) {
             reader.found.push_back((0, run.clone(), Arc::default()));
@@ -83,6 +86,17 @@ impl FeedReader {
     /// Returns the place after the last reported update.
     pub(super) fn cursor(&self) -> FeedCursor {
         FeedCursor { newest: self.newest, runs: self.logs.iter().map(FollowedLog::place).collect() }
+    }
+
+    /// Follows runs that this process owns, whose newest records are in its memory.
+    pub(super) fn own(&mut self) {
+        self.is_own = true;
+        self.logs.iter_mut().for_each(|log| log.is_own = true);
+    }
+
+    /// Searches again in the runs of this process.
+    pub(super) fn look_at_own(&mut self) {
+        self.logs.iter_mut().for_each(FollowedLog::look_again);
     }
 
     /// Searches again if a process has committed since the last call.
@@ -133,7 +147,8 @@ impl FeedReader {
     fn next_found(&mut self) -> Option<RunUpdate> {
         let (number, run, path) = self.found.pop_front()?;
         self.newest = self.newest.max(number);
-        let log = FollowedLog::new(run, path, self.words);
+        let mut log = FollowedLog::new(run, path, self.words);
+        log.is_own = self.is_own;
         let update = log.update(RunChange::Appeared);
         self.logs.push(log);
         Some(update)

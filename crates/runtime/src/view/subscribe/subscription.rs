@@ -44,8 +44,10 @@ impl Handle {
 
 impl Subscription {
     /// Follows a run that this process owns: it waits for the owner to wake it, and does not poll.
-    pub fn to_own_run(self) -> Subscription {
-        Subscription { is_own: true, ..self }
+    pub fn to_own_run(mut self) -> Subscription {
+        self.is_own = true;
+        self.reader.own();
+        self
     }
 
     /// Waits for the next update and returns it, or `None` when the followed run is over. Cancel-safe: no
@@ -85,8 +87,10 @@ impl Subscription {
         // There may be many updates at once: give the owner of a run on this thread its turn.
         tokio::task::yield_now().await;
         let is_beat = self.heartbeat.take();
-        if std::mem::take(&mut self.is_due) || is_beat || !self.is_own {
-            self.reader.look_again()?;
+        match self.is_own {
+            true if std::mem::take(&mut self.is_due) || is_beat => self.reader.look_at_own(),
+            true => {}
+            false => self.reader.look_again()?,
         }
         self.reader.next()
     }
