@@ -106,12 +106,14 @@ impl<W: Write + Send + 'static> McpServer<W> {
     fn hear(&self, line: &[u8]) {
         let message: Value = match serde_json::from_slice(line) {
             Ok(message) => message,
-            Err(_) => return reply(&self.output, &Value::Null, Err((NOT_JSON, "this is not JSON".to_owned()))),
+            Err(_) => {
+                return reply(&self.output, &Value::Null, Err((NOT_JSON, "this is not JSON".to_owned())));
+            }
         };
-        let (id, method) = (&message["id"], message["method"].as_str());
+        let (id, method) = (field(&message, "id"), field(&message, "method").as_str());
         let Some(method) = method else {
             // The reply to a request of ours, of which there are none, or no message of this protocol.
-            if message["result"].is_null() && message["error"].is_null() {
+            if field(&message, "result").is_null() && field(&message, "error").is_null() {
                 reply(&self.output, id, Err((NO_REQUEST, "the message has no method".to_owned())));
             }
             return;
@@ -120,16 +122,20 @@ impl<W: Write + Send + 'static> McpServer<W> {
             return;
         }
         match (method, &self.prompt) {
-            ("tools/call", Some(prompt)) if message["params"]["name"] == NAME => {
-                self.ask_the_run(prompt.clone(), id.clone(), message["params"]["arguments"].clone());
+            ("tools/call", Some(prompt)) if *field(field(&message, "params"), "name") == NAME => {
+                self.ask_the_run(
+                    prompt.clone(),
+                    id.clone(),
+                    field(field(&message, "params"), "arguments").clone(),
+                );
             }
-            _ => reply(&self.output, id, self.result(method, &message["params"])),
+            _ => reply(&self.output, id, self.result(method, field(&message, "params"))),
         }
     }
 
     fn result(&self, method: &str, params: &Value) -> Result<Value, (i64, String)> {
         match method {
-            "initialize" => Ok(initialized(params["protocolVersion"].as_str())),
+            "initialize" => Ok(initialized(field(params, "protocolVersion").as_str())),
             "ping" => Ok(json!({})),
             "tools/list" => {
                 let schema = json!({"type": "object", "additionalProperties": true});
@@ -138,7 +144,7 @@ impl<W: Write + Send + 'static> McpServer<W> {
                 Ok(json!({"tools": tools}))
             }
             "tools/call" => {
-                let name = params["name"].as_str().unwrap_or_default();
+                let name = field(params, "name").as_str().unwrap_or_default();
                 Err((BAD_PARAMETERS, format!("no tool `{name}`")))
             }
             method => Err((UNKNOWN_METHOD, format!("no method `{method}`"))),
@@ -158,6 +164,11 @@ impl<W: Write + Send + 'static> McpServer<W> {
             false => answer(),
         }
     }
+}
+
+/// Returns a field, or null if there is none.
+fn field<'a>(value: &'a Value, name: &str) -> &'a Value {
+    value.get(name).unwrap_or(&Value::Null)
 }
 
 fn initialized(version: Option<&str>) -> Value {
@@ -187,7 +198,7 @@ mod tests {
     use super::*;
 
     fn answers(prompt: Option<PermissionPrompt>, lines: &[&str]) -> Vec<Value> {
-        let server = McpServer { prompt, output: Arc::default() };
+        let server = McpServer { prompt, output: Arc::new(Mutex::new(Vec::new())) };
         lines.iter().for_each(|line| server.hear(line.as_bytes()));
         let said: Vec<u8> = server.output.lock().unwrap().clone();
         let said = String::from_utf8(said).unwrap();
@@ -208,7 +219,10 @@ mod tests {
     #[test]
     fn it_speaks_the_version_of_the_client_if_it_knows_it() {
         let version = |version: &str| initialized(Some(version))["protocolVersion"].clone();
-        assert_eq!((version("2024-11-05"), version("1999-01-01")), (json!("2024-11-05"), json!("2025-06-18")));
+        assert_eq!(
+            (version("2024-11-05"), version("1999-01-01")),
+            (json!("2024-11-05"), json!("2025-06-18"))
+        );
         assert_eq!(initialized(None)["protocolVersion"], "2025-06-18");
     }
 

@@ -28,10 +28,10 @@ use crate::files::{FileError, FileMode, create_new, make_private_dir};
 use crate::os::NewProgram;
 pub(crate) use adopt::owns_all_below;
 pub use adopt::{adopt_orphans, end_adopted, end_all_adopted};
-pub(crate) use short::{ShortInput, run_short_fed};
 pub use short::{
     ProgramOutput, ShortEnv, ShortProgram, end_short, end_short_of, run_short, run_short_for, run_short_with,
 };
+pub(crate) use short::{ShortInput, run_short_fed};
 
 /// An error from starting a child.
 #[derive(Debug, thiserror::Error)]
@@ -78,7 +78,8 @@ pub fn start_host(
     let dir = std::path::absolute(dir).map_err(failed)?;
     let null = OpenOptions::new().read(true).write(true).open("/dev/null").map_err(failed)?;
     let cookie = [(HOST.to_owned(), launch.cookie.clone())];
-    let env: Vec<_> = crash_env.iter().chain(&cookie).map(|(name, value)| (name.into(), value.into())).collect();
+    let env: Vec<_> =
+        crash_env.iter().chain(&cookie).map(|(name, value)| (name.into(), value.into())).collect();
     // In its own process group, so that Ctrl-C at the terminal does not reach it.
     let child = spawn(&NewProgram {
         program: windlass_exe,

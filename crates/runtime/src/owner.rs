@@ -135,6 +135,7 @@ impl Owner {
             Ok(()) => Ok(()),
             Err(error) => Err(self.lost_log(error).await),
         };
+        self.context.handle.recent.forget(&self.state.run);
         // Git hooks may have left processes behind, and so may agents that killed their host or its guard.
         let (state, dir) = (self.state.clone(), self.context.dir.clone());
         let snapshots = self.state.is_done().then(|| self.context.snapshots());

@@ -30,7 +30,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use windlass_testkit::agents::Agent;
 use windlass_testkit::programs::on_path;
-use windlass_testkit::{Model, Sealed, eventually, procs, reply, say, tool, windlass_bin};
+use windlass_testkit::{Model, Sealed, eventually, procs, reply, say, tool};
 
 /// The file to which the agent and git add what they used.
 const USED: &str = "BENCH_USED";
@@ -109,7 +109,10 @@ fn compare(claude: &Path, turns: usize, rounds: usize) {
 fn model() -> Model {
     let turn = reply(|request| match request.last_user_text().contains("appended") {
         true => say("I appended a line."),
-        false => tool("Bash", json!({"command": "echo line >> progress.txt; echo appended", "description": "append"})),
+        false => tool(
+            "Bash",
+            json!({"command": "echo line >> progress.txt; echo appended", "description": "append"}),
+        ),
     });
     Model::script([]).default(turn).start()
 }
@@ -271,9 +274,15 @@ fn wait_for_people() {
     eventually(Duration::from_secs(60), || (waiting() == WAITING).then_some(()));
     // The longer a run waits, the rarer it looks around.
     std::thread::sleep(WATCHED);
-    let ours: Vec<i32> = sealed.processes().into_iter().filter(|process| !process.command.contains(" sim ")).map(|process| process.pid).collect();
+    let ours: Vec<i32> = sealed
+        .processes()
+        .into_iter()
+        .filter(|process| !process.command.contains(" sim "))
+        .map(|process| process.pid)
+        .collect();
     let hosts = procs::all().into_iter().filter(|process| {
-        let is_host = process.command.contains("windlass host ") || process.command.contains("windlass keep ");
+        let is_host =
+            process.command.contains("windlass host ") || process.command.contains("windlass keep ");
         is_host && process.command.contains(&sealed.root().display().to_string())
     });
     let ours: Vec<i32> = ours.into_iter().chain(hosts.map(|process| process.pid)).collect();
@@ -282,7 +291,11 @@ fn wait_for_people() {
     let used = ours.iter().map(|pid| run_time(*pid)).sum::<Duration>() - before;
     let share = used.as_secs_f64() / WATCHED.as_secs_f64() * 100.0;
     let seconds = WATCHED.as_secs();
-    println!("{WAITING} waiting runs, {} processes: {:.1} ms of CPU in {seconds} s, {share:.4} % of a core (goal: none)", ours.len(), ms(used));
+    println!(
+        "{WAITING} waiting runs, {} processes: {:.1} ms of CPU in {seconds} s, {share:.4} % of a core (goal: none)",
+        ours.len(),
+        ms(used)
+    );
 }
 
 /// Returns the CPU time of a live process, from all its threads.

@@ -80,12 +80,7 @@ fn reap_all() -> io::Result<bool> {
 
 /// Returns all processes in the cgroup, below this process, or with this variable in their environment,
 /// except this one.
-fn find(
-    entry: &[u8],
-    group: Option<&Cgroup>,
-    childless: bool,
-    least: i32,
-) -> io::Result<Vec<Process>> {
+fn find(entry: &[u8], group: Option<&Cgroup>, childless: bool, least: i32) -> io::Result<Vec<Process>> {
     let me = getpid();
     let grouped = group.map(Cgroup::processes).unwrap_or_default();
     let mut born = 0;

@@ -18,8 +18,8 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process_group, 
 
 use windlass_core::hook::wire::env::{HOST, OWN_PROGRAM};
 
-use super::adopt::{born, reaped};
 use super::SpawnError;
+use super::adopt::{born, reaped};
 use crate::os::{HeldProcess, NewProgram};
 
 /// The environment of a short program.

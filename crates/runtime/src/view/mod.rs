@@ -29,6 +29,6 @@ pub use newest::NewestRun;
 pub use run::RunView;
 pub use snapshots::{KeptSnapshot, NoSuchSnapshot, RunSnapshots};
 pub use status::RunStatus;
-pub(crate) use subscribe::{Pulse, RecentRecords};
 pub use subscribe::{AgentWords, FeedCursor, FeedScope, FeedStart, RunChange, RunUpdate, Subscription};
+pub(crate) use subscribe::{Pulse, RecentRecords};
 pub use summary::{FolderFilter, OriginFilter, PageCursor, RunFilter, RunPage, RunSummary, StatusFilter};

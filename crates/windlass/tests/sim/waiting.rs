@@ -52,7 +52,8 @@ fn ours(place: &Place) -> Vec<i32> {
 
 /// Counts how often the processes were woken, in all their threads.
 fn wakes(processes: &[i32]) -> u64 {
-    let tasks = processes.iter().flat_map(|pid| fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten());
+    let tasks =
+        processes.iter().flat_map(|pid| fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten());
     let counts = tasks.filter_map(|task| {
         let status = fs::read_to_string(task.ok()?.path().join("status")).ok()?;
         let count = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;

@@ -9,9 +9,12 @@ use windlass_core::id::RunId;
 /// The number of records to keep of each run. A subscriber that is further behind reads the log.
 const MOST: usize = 32;
 
+/// The records of one run, with their numbers.
+type NumberedRecords = VecDeque<(u64, Record)>;
+
 /// The newest records of each run. Clones share them.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct RecentRecords(Arc<Mutex<HashMap<RunId, VecDeque<(u64, Record)>>>>);
+pub(crate) struct RecentRecords(Arc<Mutex<HashMap<RunId, NumberedRecords>>>);
 
 impl RecentRecords {
     /// Adds a committed record.
@@ -25,6 +28,11 @@ impl RecentRecords {
         if records.len() > MOST {
             records.pop_front();
         }
+    }
+
+    /// Forgets a run that this process no longer owns.
+    pub(crate) fn forget(&self, run: &RunId) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(run);
     }
 
     /// Returns the records of a run from a number on, or `None` if only the log has them.
@@ -50,12 +58,15 @@ mod tests {
         let (recent, run) = (RecentRecords::default(), RunId::new("r"));
         let (event, effects, news) = (Event::OwnerChanged, Vec::new(), Vec::new());
         let record = Record { v: RECORD_VERSION, at: Moment(0), event, effects, news };
-        let since = |from| Some(recent.since(&run, from)?.into_iter().map(|(seq, _)| seq).collect::<Vec<_>>());
+        let since =
+            |from| Some(recent.since(&run, from)?.into_iter().map(|(seq, _)| seq).collect::<Vec<_>>());
         assert_eq!(since(3), None);
         (3..=40).for_each(|seq| recent.add(&run, seq, &record));
         assert_eq!(since(39), Some(vec![39, 40]));
         assert_eq!((since(41), since(42), since(8)), (Some(Vec::new()), None, None));
         recent.add(&run, 50, &record);
         assert_eq!((since(49), since(50)), (None, Some(vec![50])));
+        recent.forget(&run);
+        assert_eq!(since(50), None);
     }
 }
