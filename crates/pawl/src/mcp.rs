@@ -110,8 +110,8 @@ impl<W: Write + Send + 'static> McpServer<W> {
                 return reply(&self.output, &Value::Null, Err((NOT_JSON, "this is not JSON".to_owned())));
             }
         };
-        let (id, method) = (field(&message, "id"), field(&message, "method").as_str());
-        let Some(method) = method else {
+        let (id, params) = (field(&message, "id"), field(&message, "params"));
+        let Some(method) = field(&message, "method").as_str() else {
             // The reply to a request of ours, of which there are none, or no message of this protocol.
             if field(&message, "result").is_null() && field(&message, "error").is_null() {
                 reply(&self.output, id, Err((NO_REQUEST, "the message has no method".to_owned())));
@@ -122,14 +122,10 @@ impl<W: Write + Send + 'static> McpServer<W> {
             return;
         }
         match (method, &self.prompt) {
-            ("tools/call", Some(prompt)) if *field(field(&message, "params"), "name") == NAME => {
-                self.ask_the_run(
-                    prompt.clone(),
-                    id.clone(),
-                    field(field(&message, "params"), "arguments").clone(),
-                );
+            ("tools/call", Some(prompt)) if *field(params, "name") == NAME => {
+                self.ask_the_run(prompt.clone(), id.clone(), field(params, "arguments").clone());
             }
-            _ => reply(&self.output, id, self.result(method, field(&message, "params"))),
+            _ => reply(&self.output, id, self.result(method, params)),
         }
     }
 
@@ -166,9 +162,9 @@ impl<W: Write + Send + 'static> McpServer<W> {
     }
 }
 
-/// Returns a field, or null if there is none.
-fn field<'a>(value: &'a Value, name: &str) -> &'a Value {
-    value.get(name).unwrap_or(&Value::Null)
+/// Returns a field of an object, or null if there is none.
+fn field<'a>(of: &'a Value, name: &str) -> &'a Value {
+    of.get(name).unwrap_or(&Value::Null)
 }
 
 fn initialized(version: Option<&str>) -> Value {

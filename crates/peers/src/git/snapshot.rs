@@ -171,7 +171,8 @@ fn import(
     let args = ["fast-import", "--quiet", "--force", "--date-format=raw"];
     let env = own.env(if reference.is_some() { Refs::OfCheckout } else { Refs::Own });
     let said = own.call(&env).within(IMPORT).reading(&path).run(&args);
-    let _ = fs::remove_file(&path);
+    // Emptied and not deleted: the next snapshot uses it again.
+    let _ = fs::File::create(&path);
     let said = line(&said?);
     let unreadable = || SnapshotError::Unreadable { verb: "fast-import" };
     let (commit, tree) = said.split_once('\n').ok_or_else(unreadable)?;

@@ -39,8 +39,6 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 const LOOK_AT_LEAST_EVERY: Duration = Duration::from_secs(15);
 /// The interval for checking the lock of a host that just started.
 const LOOK_EVERY_AT_START: Duration = Duration::from_millis(50);
-/// Rounds without activity before the task sleeps until the next notice.
-const QUIET_ROUNDS: u32 = 1;
 /// Chunks that a receiver may lag behind before its file is paused.
 const LAG: usize = 8;
 
@@ -146,16 +144,14 @@ struct WatchTask {
 impl WatchTask {
     async fn run(mut self) {
         let (mut next_look, mut pause) = (Instant::now(), LOOK_EVERY);
-        let mut quiet_rounds = QUIET_ROUNDS;
         let mut speaking = 0;
         loop {
-            if quiet_rounds >= QUIET_ROUNDS && !self.is_behind() {
+            if !self.is_behind() {
                 self.sleep_until(next_look).await;
             }
             // One round then reads everything written in the meantime.
             tokio::time::sleep(read_every(speaking)).await;
             let was_quiet = !self.drain_notices() & !self.admit();
-            quiet_rounds = if was_quiet { quiet_rounds.saturating_add(1) } else { 0 };
             if Instant::now() >= next_look {
                 self.look_at_all();
                 pause = LOOK_AT_LEAST_EVERY.min(pause * 2);
