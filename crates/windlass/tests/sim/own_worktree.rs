@@ -89,7 +89,7 @@ fn uncommitted_work_is_kept_and_told() {
     assert!(ran.stdout.contains("1 uncommitted file") && !ran.stdout.contains("git diff"), "{ran}");
     // The commands that it prints put the work on the branch.
     let command = ran.stdout.lines().find_map(|line| line.trim().strip_prefix("commit them: ")).unwrap();
-    let mut shell = std::process::Command::new("sh");
+    let mut shell = place.sealed.command("sh");
     let commit = shell.args(["-c", &format!("{} -qm made", command.trim())]);
     assert!(commit.current_dir(place.repo()).status().unwrap().success(), "{ran}");
     let branch = ran.stdout.lines().find_map(|line| line.trim().strip_prefix("then merge them: git merge "));
