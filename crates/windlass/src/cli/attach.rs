@@ -93,6 +93,9 @@ async fn follow(
         face.show_keys(KEYS);
     }
     face.record(&mut out, &[], &handle.opening(&family)?);
+    if !args.watch.json {
+        face.remark(&mut out, &format!("earlier lines: windlass logs {run}"));
+    }
     face.see(family.root());
     family.below().for_each(|state| face.see_below(state));
     let mut signals = RunSignals::listen()?;

@@ -53,7 +53,8 @@ pub(super) fn no_command(verb: &clap::Command, path: &[String], word: &str) -> R
     let names: Vec<&str> =
         names.chain(path.is_empty().then_some(["help", "version"]).into_iter().flatten()).collect();
     let list = help_of(path);
-    Report::usage(text).hint(match (nearest(word, names.iter().copied()), names.is_empty()) {
+    let meant = path.is_empty().then(|| synonym(word)).flatten();
+    Report::usage(text).hint(match (meant.or(nearest(word, names.iter().copied())), names.is_empty()) {
         (Some(near), _) => {
             format!(
                 "did you mean `{}`?",
@@ -62,6 +63,22 @@ pub(super) fn no_command(verb: &clap::Command, path: &[String], word: &str) -> R
         }
         (None, false) => format!("`{list}` lists the commands"),
         (None, true) => format!("`{list}` explains it"),
+    })
+}
+
+/// Returns the command that other tools call by this name.
+fn synonym(word: &str) -> Option<&'static str> {
+    Some(match word {
+        "stop" | "kill" | "abort" | "end" => "cancel",
+        "list" | "ls" | "runs" | "status" => "ps",
+        "tail" | "log" | "follow" => "logs",
+        "revert" | "restore" | "rollback" | "reset" => "undo",
+        "rm" | "clean" | "prune" | "delete" | "remove" => "gc",
+        "continue" | "restart" | "retry" => "resume",
+        "start" | "exec" => "run",
+        "inspect" | "info" | "describe" => "show",
+        "setup" | "check" => "doctor",
+        _ => return None,
     })
 }
 

@@ -9,7 +9,6 @@ pub(crate) fn lines(state: &RunState) -> Vec<String> {
     let mut lines: Vec<String> =
         state.outcome().and_then(|outcome| command(run, outcome)).into_iter().collect();
     lines.push(format!("more: windlass show {run}, windlass logs {run}, windlass diff {run}"));
-    lines.push(format!("bring the files back to how they were: windlass undo {run}"));
     lines.into_iter().map(|line| format!("  {line}")).collect()
 }
 

@@ -47,7 +47,7 @@ pub(super) fn lines(report: &WorktreeReport) -> Vec<String> {
     parts.extend((commits > 0).then(|| words::count(commits, "commit")));
     let files = u64::try_from(report.files.len()).unwrap_or(u64::MAX);
     parts.extend((files > 0).then(|| words::count(files, "uncommitted file")));
-    let work = if parts.is_empty() { "no changes".to_owned() } else { parts.join(", ") };
+    let work = if parts.is_empty() { "no changes now".to_owned() } else { parts.join(", ") };
     let mut lines = vec![format!("the work is on branch {branch}: {work}")];
     if report.is_there {
         lines.push(format!("  in {}", plain_line(&own.top)));

@@ -240,6 +240,9 @@ pub(crate) fn ending_lines(
         },
     };
     let mut lines = summary(invocation.screen, &ending);
+    if changes.as_ref().is_some_and(|changes| !changes.is_empty()) {
+        lines.push(format!("  take the changes back: windlass undo {}", state.run));
+    }
     // A repository that cannot be read does not change how the run ended.
     lines.extend(left_branches(&handle.left_branches(&state.run).unwrap_or_default()));
     lines

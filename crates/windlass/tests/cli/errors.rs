@@ -65,8 +65,12 @@ fn a_wrong_command_line_is_usage() {
 fn a_near_miss_is_suggested_in_one_style() {
     let stage = Stage::new();
     stage.place.write("repo/.windlass/workflows/feature.yaml", "name: feature\nnodes:\n  - { prompt: x }\n");
-    let cases: [(&[&str], i32, &str, &str); 13] = [
+    let cases: [(&[&str], i32, &str, &str); 17] = [
         (&["lop"], 2, "there is no command `lop`", "`windlass loop`?"),
+        (&["stop"], 2, "there is no command `stop`", "`windlass cancel`?"),
+        (&["revert"], 2, "there is no command `revert`", "`windlass undo`?"),
+        (&["status"], 2, "there is no command `status`", "`windlass ps`?"),
+        (&["rm"], 2, "there is no command `rm`", "`windlass gc`?"),
         (&["tasks", "rnu"], 2, "`windlass tasks` has no command `rnu`", "`windlass tasks run`?"),
         (&["help", "shwo"], 2, "there is no command `shwo`", "`windlass show`?"),
         (

@@ -278,7 +278,8 @@ fn a_question_is_answered_from_a_second_terminal_and_the_first_shows_by_whom() {
     second.types(&[&format!("tty; windlass answer {run} 8080; echo $? > ../code.second"), "Enter"]);
     assert_eq!(second.code(), "0");
     let screen = second.shows(&format!("answered run {run}: "));
-    let tty = screen.lines().find_map(|line| line.strip_prefix("/dev/")).expect(&screen).to_owned();
+    let tty =
+        screen.split_whitespace().find_map(|word| word.strip_prefix("/dev/")).expect(&screen).to_owned();
     let screen = first.shows("on 8080 then");
     let said = screen.lines().find(|line| line.contains("answered by")).expect(&screen);
     assert!(said.ends_with(&format!("(windlass answer, {tty}): 8080")), "{tty}: {screen}");

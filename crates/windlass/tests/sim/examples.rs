@@ -143,6 +143,36 @@ fn every_example_script_plays_to_the_end_that_its_name_promises() {
     assert_eq!(scripts, 4, "every script is played here");
 }
 
+/// The scripts that the README and the page about sim show: each is whole, fixes a test, and is undone.
+#[test]
+fn the_scripts_that_the_pages_show_fix_a_test_and_are_undone() {
+    for name in ["README.md", "docs/sim.md"] {
+        let place = Place::with_settings("");
+        let page = fs::read_to_string(root().join(name)).unwrap();
+        let block = page.split("```sh\n").find(|block| block.starts_with("cat > fix.sim.json")).unwrap();
+        let block = block.split("```").next().unwrap();
+        let wrong = "echo $(( $1 + $2 / 2 ))\n";
+        place.sealed.write("repo/calc.sh", wrong);
+        place.sealed.write("repo/test.sh", "test \"$(sh calc.sh 2 4)\" = 3\n");
+        let bin = place.sealed.root().join("bin");
+        fs::create_dir(&bin).unwrap();
+        std::os::unix::fs::symlink(windlass_testkit::windlass_bin(), bin.join("windlass")).unwrap();
+        let shell = |text: &str| {
+            let mut command = place.sealed.command("sh");
+            let path = std::env::var("PATH").unwrap();
+            command.args(["-ec", text]).current_dir(place.repo());
+            command.env("PATH", format!("{}:{path}", bin.display()));
+            place.spawn(command).end()
+        };
+        let (commands, undo) = block.split_once("windlass undo").unwrap_or((block, ""));
+        let fixed = shell(commands);
+        assert!(fixed.code == 0 && fixed.stdout.contains("all checks pass"), "{name}: {fixed}");
+        assert!(place.file("calc.sh").contains("($1 + $2) / 2"), "{name}");
+        let undone = shell(&format!("windlass undo{undo}"));
+        assert_eq!((undone.code, place.file("calc.sh").as_str()), (0, wrong), "{name}: {undone}");
+    }
+}
+
 #[test]
 fn the_first_hour_goes_as_its_page_says() {
     let place = Place::with_settings("");

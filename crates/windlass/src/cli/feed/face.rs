@@ -9,6 +9,7 @@ use windlass_core::time::Moment;
 use super::human::Human;
 use super::json::JsonFeed;
 use super::line_times::{self, LineTimes};
+use crate::cli::fit;
 use crate::cli::output::OutputWriter;
 use crate::cli::terminal::Terminal;
 
@@ -79,7 +80,9 @@ impl Face {
     pub(crate) fn record(&mut self, out: &mut OutputWriter, from: &[RunId], record: &Record) {
         let lines = match self {
             Face::Human(human) => human.record(from, record),
-            Face::Timed(human, times) => times.stamp(human.screen, record.at, human.record(from, record)),
+            Face::Timed(human, times) => {
+                times.stamp(human.screen, record.at, fitted(human.screen, &human.record(from, record)))
+            }
             Face::Json(json) => json.record(from, record),
             Face::Quiet => return,
         };
@@ -97,7 +100,9 @@ impl Face {
     ) {
         let lines = match self {
             Face::Human(human) => human.agent(from, effect, event),
-            Face::Timed(human, times) => times.stamp(human.screen, at, human.agent(from, effect, event)),
+            Face::Timed(human, times) => {
+                times.stamp(human.screen, at, fitted(human.screen, &human.agent(from, effect, event)))
+            }
             Face::Json(json) => json.agent(from, effect, event, at).into_iter().collect(),
             Face::Quiet => return,
         };
@@ -108,7 +113,9 @@ impl Face {
     pub(crate) fn left_out(&mut self, out: &mut OutputWriter, from: &[RunId], count: u64, at: Moment) {
         let lines = match self {
             Face::Human(human) => human.left_out(from, count),
-            Face::Timed(human, times) => times.stamp(human.screen, at, human.left_out(from, count)),
+            Face::Timed(human, times) => {
+                times.stamp(human.screen, at, fitted(human.screen, &human.left_out(from, count)))
+            }
             Face::Json(json) => vec![json.left_out(from, count, at)],
             Face::Quiet => return,
         };
@@ -210,11 +217,24 @@ impl Face {
             return;
         }
         self.settle(out);
-        for line in lines {
+        let fitting = match self {
+            Face::Human(human) => fitted(human.screen, lines),
+            Face::Timed(human, _) => {
+                let width = human.screen.width.saturating_add(line_times::WIDTH);
+                fitted(Terminal { width, ..human.screen }, lines)
+            }
+            Face::Json(_) | Face::Quiet => lines.to_vec(),
+        };
+        for line in &fitting {
             out.line(line);
         }
         if let Face::Human(human) = self {
-            human.bottom.wrote(lines.len());
+            human.bottom.wrote(fitting.len());
         }
     }
+}
+
+/// Wraps lines that are too wide for the terminal.
+fn fitted(screen: Terminal, lines: &[String]) -> Vec<String> {
+    fit::wrap_all(lines, 2, screen.limit())
 }
