@@ -8,11 +8,14 @@ use windlass_core::spec::Spec;
 use windlass_peers::git::{self, GitError};
 
 use super::PlanFlags;
+use super::own_worktree::uncommitted;
 use crate::effect::{in_a_repository, on_a_branch};
 use crate::user_error::{UserError, UserErrorKind};
 
 /// The time to wait for a git lock before it counts as left behind.
 const LOCKED: Duration = Duration::from_secs(2);
+/// The usual name of a task file.
+const TASK_FILE: &str = "tasks.json";
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Refuses task loops with several jobs where Windlass cannot make a worktree.
@@ -44,6 +47,10 @@ pub(super) fn need_a_repository(
     }
     know_who_commits(workspace)?;
     find_no_lock(workspace)?;
+    // Windlass itself keeps the task file, and lands beside it.
+    if uncommitted(workspace).iter().any(|name| !name.ends_with(TASK_FILE)) {
+        warnings.push("a task that changes an uncommitted file cannot land until you commit it".to_owned());
+    }
     if git::git(workspace, &["rev-parse", "--verify", "--quiet", "HEAD:.gitmodules"]).is_ok() {
         warnings.push(
             "the repository has submodules, which are empty in the worktrees that tasks are done in"

@@ -356,6 +356,8 @@ fn every_branch_that_a_person_has_to_land_is_listed_with_the_command() {
     fs::write(place.repo().join("a"), "by hand").unwrap();
     let ran = place.go(&["tasks", "run", "--jobs", "2"]);
     assert_eq!(ran.code, 8, "{ran}");
+    let warning = "warning: a task that changes an uncommitted file cannot land until you commit it\n";
+    assert!(ran.stderr.contains(warning) && ran.stderr.contains("the folder has "), "{ran}");
     let run = place.ps()[0]["run"].as_str().unwrap().to_owned();
     for task in ["1", "2"] {
         let land =
