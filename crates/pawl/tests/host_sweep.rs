@@ -72,10 +72,14 @@ fn stranger_count(cookie: &str) -> usize {
 
 #[test]
 fn whoever_carries_the_cookie_is_killed_and_whoever_carries_another_is_not() {
-    let folder = shell("exit 0");
+    let folder = shell(": > begun; while [ ! -e go ]; do sleep 0.01; done");
+    let mut host = folder.start_host();
+    folder.await_work("begun");
+    // As an outside service would start them for the child.
     let mut ours = stranger(&folder.launch.cookie);
     let mut longer = stranger(&format!("{}0", folder.launch.cookie));
-    folder.run_host();
+    std::fs::write(folder.work("go"), "").unwrap();
+    assert!(host.wait().success());
     let status = eventually("the end of the cookie's bearer", || ours.try_wait().unwrap());
     assert!(!status.success());
     assert!(longer.try_wait().unwrap().is_none());
