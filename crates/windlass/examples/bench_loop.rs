@@ -264,7 +264,9 @@ fn wait_for_people() {
     let script = sealed.write("ask.json", script.to_string());
     for _ in 0..WAITING {
         let mut windlass = sealed.windlass();
-        windlass.args(["loop", "ask me", "--driver", "sim", "--detach"]).env("WINDLASS_SIM_SCRIPT", &script);
+        windlass
+            .args(["loop", "ask me", "--driver", "sim", "--detach", "--beside"])
+            .env("WINDLASS_SIM_SCRIPT", &script);
         assert!(windlass.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap().success());
     }
     let waiting = || {

@@ -22,7 +22,7 @@ fn twenty_runs_that_wait_in_the_background_hardly_wake() {
     let ask = json!({"ask": {"question": "Which?", "options": ["Red", "Blue"]}});
     place.script(json!({"default": {"steps": [ask]}}));
     for _ in 0..RUNS {
-        let started = place.go(&["loop", "work", "--detach", "--on-question", "wait"]);
+        let started = place.go(&["loop", "work", "--detach", "--on-question", "wait", "--beside"]);
         assert_eq!(started.code, 0, "{started}");
     }
     let waiting = || place.go(&["ps"]).stdout.matches(" waiting ").count();

@@ -112,7 +112,7 @@ fn an_exhausted_loop_goes_on_with_more_iterations_and_the_failures_of_its_last_c
     let third = story.goes_on_with(given).plan();
     assert!(third.prompt.contains("boom") && third.prompt.contains("use the v2 API"), "{}", third.prompt);
     let told = story.step.news.first().cloned();
-    let with = vec!["1 more iterations".to_owned(), "message: use the v2 API".to_owned()];
+    let with = vec!["1 more iteration".to_owned(), "message: use the v2 API".to_owned()];
     assert_eq!(told, Some(News::Continued { by: "ada".into(), with }));
     story.whole_turn(false).checks("loop", false).cleaned("loop");
     assert_eq!(story.ended(), (FinalStatus::Exhausted, EndReason::MaxIterations));
