@@ -1,4 +1,4 @@
-//! The worktrees and branches that a run made for its tasks: those whose work is elsewhere can go.
+//! The worktrees and branches of a run and its tasks: those whose work is elsewhere can go.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,6 +17,8 @@ use crate::view::{LeftBranch, RunStatus, made_by};
 
 /// The folder of worktrees in a run's folder.
 pub(super) const WORKTREES: &str = "worktrees";
+/// The beginning of the names that Windlass chooses for branches.
+const OWN: &str = "windlass/";
 /// The end of the name of the note that Windlass writes before it makes a worktree.
 const NOTE: &str = ".for";
 
@@ -94,12 +96,36 @@ impl Handle {
             };
         };
         let mut unknown = filled;
-        for left in self.made(run).map_err(|error| chain(&error))? {
-            let its =
-                |worktree: &&Worktree| worktree.branch == left.branch && worktree.path.starts_with(&dir);
+        let real = dir.canonicalize().unwrap_or_else(|_| dir.clone());
+        let of_run = self.own_worktree_of(run).filter(|own| Path::new(&own.top).starts_with(&real));
+        let of_run = of_run.map(|own| LeftBranch::of_run(run, own.branch, own.target));
+        let of_tasks = self.made(run).map_err(|error| chain(&error))?;
+        for left in of_run.clone().into_iter().chain(of_tasks) {
+            let its = |worktree: &&Worktree| {
+                worktree.branch == left.branch
+                    && (worktree.path.starts_with(&dir) || worktree.path.starts_with(&real))
+            };
             let worktree = repository.worktrees.iter().find(its);
             if let Some(worktree) = worktree {
-                unknown.retain(|folder| *folder != worktree.path && !is_aside(folder, worktree));
+                let path = real.join(worktree.path.file_name().unwrap_or_default());
+                let is_it = |folder: &PathBuf| real.join(folder.file_name().unwrap_or_default()) == path;
+                unknown.retain(|folder| !is_it(folder) && !is_aside(folder, worktree));
+            }
+            if of_run.as_ref() == Some(&left) && worktree.is_some() {
+                let why = match family.standing {
+                    FamilyStanding::Final(_) if left.branch.starts_with(OWN) => None,
+                    FamilyStanding::Final(_) => {
+                        Some("somebody named it; remove it with `git worktree remove`")
+                    }
+                    FamilyStanding::Open | FamilyStanding::Continuable => {
+                        Some("its run can be continued and works there")
+                    }
+                };
+                if let Some(why) = why {
+                    let (name, why) = (left.branch, why.to_owned());
+                    found.kept.push(GcKept { thing: GcThing::Branch, name, run: run.clone(), why });
+                    continue;
+                }
             }
             if worktree.is_none() && !repository.branches.contains(&left.branch) {
                 continue;
@@ -205,7 +231,8 @@ impl Handle {
         if names.is_empty() {
             return None;
         }
-        let made: Vec<String> = names.iter().map(|name| format!("windlass/{run}/{name}")).collect();
+        let mut made: Vec<String> = names.iter().map(|name| format!("{OWN}{run}/{name}")).collect();
+        made.push(format!("{OWN}{run}"));
         let branches = match git::own_branches(workspace) {
             Ok(branches) => branches,
             Err(error) if git::is_repository(workspace) => return Some(chain(&error)),

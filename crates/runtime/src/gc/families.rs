@@ -74,8 +74,21 @@ impl Handle {
     /// Returns all families, the newest first.
     pub(super) fn run_families(&self) -> Result<Vec<RunFamily>, RunError> {
         let families = group(self.store.runs()?).into_iter();
-        let stand = |members: Vec<RunRow>| RunFamily { standing: self.standing(&members), members };
+        let stand = |mut members: Vec<RunRow>| {
+            self.move_to_checkout(&mut members);
+            RunFamily { standing: self.standing(&members), members }
+        };
         Ok(families.map(stand).collect())
+    }
+
+    /// Replaces the worktree of a run, which may be gone, by the folder in which a person started the run.
+    fn move_to_checkout(&self, members: &mut [RunRow]) {
+        let Some(root) = members.first() else { return };
+        let worktree = root.projection.workspace.clone();
+        let Some(checkout) = self.checkout_of(&root.id, &worktree) else { return };
+        for row in members.iter_mut().filter(|row| row.projection.workspace == worktree) {
+            row.projection.workspace.clone_from(&checkout);
+        }
     }
 
     /// Decides what can still happen to the runs of a family. The first one is the root.

@@ -38,6 +38,15 @@ pub struct LeftBranch {
     pub is_redone: bool,
 }
 
+impl LeftBranch {
+    /// Describes the branch that a run itself works on.
+    pub(crate) fn of_run(run: &RunId, branch: String, target: Option<String>) -> LeftBranch {
+        let (worktree, task, why) = (None, None, None);
+        let (run, is_hindered, is_redone) = (run.clone(), false, false);
+        LeftBranch { run, branch, worktree, target, task, why, is_hindered, is_redone }
+    }
+}
+
 /// The tasks of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TaskFileTally {
@@ -138,10 +147,7 @@ pub(crate) fn made_by(run: &RunId, records: &[Record]) -> Vec<LeftBranch> {
             Event::WorktreeMade { effect, end: WorktreeEnd::Made { branch, target, .. } } => {
                 let (branch, target) = (branch.clone(), target.clone());
                 let task = tasks.get(&effect.node).cloned();
-                let run = run.clone();
-                let (worktree, why, is_hindered, is_redone) = (None, None, false, false);
-                let left = LeftBranch { run, branch, worktree, target, task, why, is_hindered, is_redone };
-                made.push((&effect.node, left));
+                made.push((&effect.node, LeftBranch { task, ..LeftBranch::of_run(run, branch, target) }));
                 continue;
             }
             Event::Landed { effect, end: LandingEnd::Refused { why, .. } | LandingEnd::Hindered { why } } => {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use windlass_core::event::Event;
 use windlass_core::id::RunId;
+use windlass_core::spec::RunWorktree;
 use windlass_core::time::Moment;
 use windlass_store::{Projection, RunRow};
 
@@ -178,18 +179,23 @@ impl Handle {
     fn summary(&self, row: RunRow) -> RunSummary {
         let status = self.owned(&row.id, RunStatus::of_word(&row.projection.status));
         let mut summary = RunSummary::of(row, status);
-        summary.checkout = self.checkout_of(&summary);
+        summary.checkout = self.checkout_of(&summary.run, &summary.workspace);
         summary
     }
 
     /// Returns the folder in which a person started a run that works in a worktree of its own.
-    fn checkout_of(&self, run: &RunSummary) -> Option<String> {
-        let own = self.store.run_dir(&run.run).join(WORKTREES);
-        if !Path::new(&run.workspace).starts_with(own.canonicalize().unwrap_or(own)) {
+    pub(crate) fn checkout_of(&self, run: &RunId, workspace: &str) -> Option<String> {
+        let own = self.store.run_dir(run).join(WORKTREES);
+        if !Path::new(workspace).starts_with(own.canonicalize().unwrap_or(own)) {
             return None;
         }
-        match self.record_at(&run.run, 1).ok()??.event {
-            Event::RunStarted { spec } => Some(spec.worktree?.checkout),
+        Some(self.own_worktree_of(run)?.checkout)
+    }
+
+    /// Returns the worktree that Windlass made for a run itself.
+    pub(crate) fn own_worktree_of(&self, run: &RunId) -> Option<RunWorktree> {
+        match self.record_at(run, 1).ok()??.event {
+            Event::RunStarted { spec } => spec.worktree,
             _ => None,
         }
     }

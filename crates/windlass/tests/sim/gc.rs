@@ -154,6 +154,40 @@ fn a_worktree_whose_work_is_nowhere_else_stays_and_goes_once_it_is_merged() {
 }
 
 #[test]
+fn the_worktree_of_a_run_goes_once_its_work_is_merged() {
+    let place = Place::playing(json!([{"steps": [
+        {"write": {"path": "made.txt", "content": "x"}}, {"commit": "made"}, done(), say("Done.")
+    ]}]));
+    let ran = place.go(&["loop", "work", "--worktree", "--json"]);
+    let (run, branch) = (ran.run().to_owned(), format!("windlass/{}", ran.run()));
+    let named = place.go(&["loop", "work", "--worktree=mine", "--json"]).run().to_owned();
+    let (_, items, kept) = gc(&place, &ALL[1..]);
+    assert!(items.is_empty(), "{items:?}");
+    assert!(kept.contains(&format!("{branch}: it has 1 commit that main does not have")), "{kept:?}");
+    assert!(run_dir(&place, &run).join("worktrees/run/made.txt").exists());
+    place.sealed.git(["merge", "-q", &branch]);
+    let (_, items, kept) = gc(&place, &ALL[1..]);
+    assert_eq!(items, [format!("branch {branch}"), format!("run {run}")]);
+    assert!(kept.iter().any(|kept| kept.starts_with("mine: somebody named it; ")), "{kept:?}");
+    assert_gone(&place, &run);
+    assert_eq!(place.sealed.git(["branch", "--format=%(refname:short)"]), "main\nmine");
+    assert_eq!(place.file("made.txt"), "x");
+    assert!(run_dir(&place, &named).join("worktrees/run/made.txt").exists());
+}
+
+#[test]
+fn the_worktree_of_a_run_that_can_be_continued_stays() {
+    let place = Place::playing(json!([busy_turn()]));
+    let ran = place.go(&["loop", "work", "--worktree", "--json", "--max-iterations", "1"]);
+    assert_eq!(ran.code, 9, "{ran}");
+    let (_, items, kept) = gc(&place, &ALL[1..]);
+    assert!(items.is_empty(), "{items:?}");
+    assert!(kept.iter().any(|kept| kept.ends_with("its run can be continued and works there")), "{kept:?}");
+    assert!(run_dir(&place, ran.run()).join("worktrees/run").exists());
+    assert_eq!(place.go(&["resume", ran.run(), "--max-iterations", "+1"]).code, 9);
+}
+
+#[test]
 fn a_run_that_can_be_continued_loses_only_branches_that_have_landed() {
     let failing = |name: &str| committing(name, "Not yet.\n<status>failing</status>");
     let place = tasks_place(tasks(1), json!([failing("a"), failing("b"), failing("c")]));
