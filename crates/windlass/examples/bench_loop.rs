@@ -36,6 +36,8 @@ use windlass_testkit::{Model, Sealed, eventually, procs, reply, say, tool};
 const USED: &str = "BENCH_USED";
 /// The programs to start in their place.
 const REAL: &str = "BENCH_REAL_";
+/// The `PATH` without them.
+const PATH: &str = "BENCH_PATH";
 const STARTS: u32 = 100;
 const WAITING: usize = 20;
 const WATCHED: Duration = Duration::from_secs(20);
@@ -61,7 +63,9 @@ fn main() -> ExitCode {
 
 /// Runs the program whose name this process has, and writes down its CPU time and that of all below it.
 fn measured(name: &str, real: OsString, args: impl Iterator<Item = OsString>) -> ExitCode {
-    let status = Command::new(real).args(args).status().unwrap();
+    // What they start themselves is already counted.
+    let path = std::env::var_os(PATH).unwrap();
+    let status = Command::new(real).args(args).env("PATH", path).status().unwrap();
     let used = cpu(libc::RUSAGE_SELF) + cpu(libc::RUSAGE_CHILDREN);
     let mut file = OpenOptions::new().append(true).open(std::env::var_os(USED).unwrap()).unwrap();
     file.write_all(format!("{name} {}\n", used.as_micros()).as_bytes()).unwrap();
@@ -151,7 +155,7 @@ fn measure_windlass(claude: &Path, turns: usize) -> LoopTime {
         windlass.env(format!("{REAL}{name}"), real);
     }
     let path = std::env::join_paths([bin.clone()].into_iter().chain(paths())).unwrap();
-    windlass.env("PATH", path).env(USED, &used);
+    windlass.env("PATH", path).env(USED, &used).env(PATH, std::env::var_os("PATH").unwrap());
     windlass.args(["loop", PROMPT, "--agent-bin"]).arg(bin.join("claude"));
     windlass.args(["--max-iterations", &turns.to_string()]);
     windlass.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
