@@ -11,12 +11,11 @@ use windlass_peers::git::{self, KeepReason, Removal, Worktree, WorktreeError};
 use super::families::{FamilyStanding, RunFamily};
 use super::item::{GcBranch, GcEnd, GcKept, GcThing};
 use super::run_files::{filled_folders, size};
+use crate::effect::WORKTREES;
 use crate::error::{RunError, chain};
 use crate::handle::Handle;
 use crate::view::{LeftBranch, RunStatus, made_by};
 
-/// The folder of worktrees in a run's folder.
-pub(super) const WORKTREES: &str = "worktrees";
 /// The beginning of the names that Windlass chooses for branches.
 const OWN: &str = "windlass/";
 /// The end of the name of the note that Windlass writes before it makes a worktree.
@@ -97,8 +96,9 @@ impl Handle {
         };
         let mut unknown = filled;
         let real = dir.canonicalize().unwrap_or_else(|_| dir.clone());
-        let of_run = self.own_worktree_of(run).filter(|own| Path::new(&own.top).starts_with(&real));
-        let of_run = of_run.map(|own| LeftBranch::of_run(run, own.branch, own.target));
+        let own = self.own_worktree_of(run).filter(|own| Path::new(&own.top).starts_with(&real));
+        let is_ours = own.as_ref().is_some_and(|own| own.made_branch && own.branch.starts_with(OWN));
+        let of_run = own.map(|own| LeftBranch::of_run(run, own.branch, own.target));
         let of_tasks = self.made(run).map_err(|error| chain(&error))?;
         for left in of_run.clone().into_iter().chain(of_tasks) {
             let its = |worktree: &&Worktree| {
@@ -111,9 +111,12 @@ impl Handle {
                 let is_it = |folder: &PathBuf| real.join(folder.file_name().unwrap_or_default()) == path;
                 unknown.retain(|folder| !is_it(folder) && !is_aside(folder, worktree));
             }
-            if of_run.as_ref() == Some(&left) && worktree.is_some() {
+            if worktree.is_none() && !repository.branches.contains(&left.branch) {
+                continue;
+            }
+            if of_run.as_ref() == Some(&left) {
                 let why = match family.standing {
-                    FamilyStanding::Final(_) if left.branch.starts_with(OWN) => None,
+                    FamilyStanding::Final(_) if is_ours => None,
                     FamilyStanding::Final(_) => {
                         Some("somebody named it; remove it with `git worktree remove`")
                     }
@@ -126,9 +129,6 @@ impl Handle {
                     found.kept.push(GcKept { thing: GcThing::Branch, name, run: run.clone(), why });
                     continue;
                 }
-            }
-            if worktree.is_none() && !repository.branches.contains(&left.branch) {
-                continue;
             }
             match self.judge(workspace, worktree, &left, family) {
                 Ok(target) => found.items.push(GcBranch {

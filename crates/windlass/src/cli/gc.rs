@@ -29,8 +29,8 @@ Examples:
 
 /// Remove old runs, and worktrees and branches that have landed
 ///
-/// Removes only what Windlass made: the worktrees and branches of its tasks, if another branch has all of
-/// their work; runs that are over for good and old, with their logs, transcripts and snapshots; and files
+/// Removes only what Windlass made: the worktrees and branches of runs and tasks, if another branch has all
+/// of their work; runs that are over for good and old, with their logs, transcripts and snapshots; and files
 /// that killed processes left. A run that can be continued stays, and so does all work that is nowhere else.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]

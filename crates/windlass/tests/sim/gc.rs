@@ -155,22 +155,31 @@ fn a_worktree_whose_work_is_nowhere_else_stays_and_goes_once_it_is_merged() {
 
 #[test]
 fn the_worktree_of_a_run_goes_once_its_work_is_merged() {
+    // Another file in each session: equal commits of one second would be one commit.
     let place = Place::playing(json!([{"steps": [
-        {"write": {"path": "made.txt", "content": "x"}}, {"commit": "made"}, done(), say("Done.")
+        {"write": {"path": "made.txt", "content": "x"}}, {"write": {"path": "${SESSION}.txt", "content": "x"}},
+        {"commit": "made"}, done(), say("Done.")
     ]}]));
     let ran = place.go(&["loop", "work", "--worktree", "--json"]);
     let (run, branch) = (ran.run().to_owned(), format!("windlass/{}", ran.run()));
     let named = place.go(&["loop", "work", "--worktree=mine", "--json"]).run().to_owned();
+    // A person made this branch, though it has a name like those of Windlass.
+    place.sealed.git(["branch", "windlass/mine"]);
+    assert_eq!(place.go(&["loop", "work", "--worktree=windlass/mine"]).code, 0);
     let (_, items, kept) = gc(&place, &ALL[1..]);
     assert!(items.is_empty(), "{items:?}");
     assert!(kept.contains(&format!("{branch}: it has 1 commit that main does not have")), "{kept:?}");
     assert!(run_dir(&place, &run).join("worktrees/run/made.txt").exists());
     place.sealed.git(["merge", "-q", &branch]);
+    place.sealed.git(["merge", "-q", "-m", "both", "windlass/mine"]);
     let (_, items, kept) = gc(&place, &ALL[1..]);
     assert_eq!(items, [format!("branch {branch}"), format!("run {run}")]);
-    assert!(kept.iter().any(|kept| kept.starts_with("mine: somebody named it; ")), "{kept:?}");
+    for name in ["mine", "windlass/mine"] {
+        let start = format!("{name}: somebody named it; ");
+        assert!(kept.iter().any(|kept| kept.starts_with(&start)), "{kept:?}");
+    }
     assert_gone(&place, &run);
-    assert_eq!(place.sealed.git(["branch", "--format=%(refname:short)"]), "main\nmine");
+    assert_eq!(place.sealed.git(["branch", "--format=%(refname:short)"]), "main\nmine\nwindlass/mine");
     assert_eq!(place.file("made.txt"), "x");
     assert!(run_dir(&place, &named).join("worktrees/run/made.txt").exists());
 }
