@@ -75,6 +75,12 @@ pub enum AgentEvent {
     },
     /// The end of a turn. One stream can contain several.
     Result(Box<TurnResult>),
+    /// The CLI asks Windlass and waits for a reply.
+    Asks(AgentRequest),
+    /// The CLI no longer waits for the reply to a request.
+    AskWithdrawn {
+        id: String,
+    },
     /// A message that Windlass does not use.
     Unknown {
         /// The CLI's name for the message.
@@ -84,6 +90,16 @@ pub enum AgentEvent {
     Warning {
         what: String,
     },
+}
+
+/// A request in the CLI's output. It is answered like a hook call.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AgentRequest {
+    /// The CLI's name for the request.
+    pub id: String,
+    /// The event name, as for a hook.
+    pub event: String,
+    pub payload: Value,
 }
 
 /// A request that the CLI repeats.

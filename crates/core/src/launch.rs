@@ -24,6 +24,10 @@ pub struct Launch {
     /// The file for standard input. `None` means `/dev/null`.
     #[serde(default)]
     pub stdin: Option<String>,
+    /// Keeps standard input open after the file's end: the host passes on what is appended to the file, until
+    /// the child prints a line with this mark.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stdin_until: Option<LineMark>,
     /// The time after which the host ends the child.
     #[serde(default)]
     pub deadline_ms: Option<u64>,
@@ -36,6 +40,13 @@ pub struct Launch {
     /// limit.
     #[serde(default)]
     pub output_max: Option<u64>,
+}
+
+/// A field that identifies a line of JSON, such as `"type": "result"`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LineMark {
+    pub key: String,
+    pub value: String,
 }
 
 /// `exit.json`: renamed into place once no process is left below the host.
@@ -96,6 +107,8 @@ pub mod files {
     pub const LOCK: &str = "host.lock";
     /// Created just before the child starts. Once it exists, the child may have done something.
     pub const STARTED: &str = "started";
+    /// The standard input of a child that Windlass can talk to while it runs. Append-only.
+    pub const INPUT: &str = "input";
     pub const STDOUT: &str = "stdout";
     pub const STDERR: &str = "stderr";
     /// The path of the child's cgroup, if it has one.

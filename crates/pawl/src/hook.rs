@@ -53,25 +53,6 @@ pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// Decides whether this process belongs to a run.
-pub(crate) fn has_run() -> bool {
-    std::env::var_os(env::SOCKET).is_some_and(|path| !path.is_empty())
-}
-
-/// Asks the run of this process, as a hook would. Returns `None` without an answer, or if this process
-/// belongs to no run.
-pub(crate) fn ask(event: &str, payload: &[u8]) -> Option<HookReply> {
-    let socket = std::env::var_os(env::SOCKET).filter(|path| !path.is_empty())?;
-    let call = ForwardedCall::from_args([OsString::from(event)].into_iter())?;
-    let id = new_id();
-    let mut line = call.head(&id);
-    let head = line.len();
-    line.extend_from_slice(payload);
-    let line = finish(line, head)?;
-    let address = SocketAddrUnix::new(socket.as_bytes()).ok()?;
-    call.ask(&address, &line, &id)
-}
-
 /// The reason why there is no answer.
 #[derive(Debug, Clone, Copy)]
 enum NoAnswer {

@@ -2,7 +2,6 @@
 //!
 //! - [`hook`]: carries one hook call of an agent to the run's socket and the answer back.
 //! - [`host`]: keeps one long child: its lock, its deadline, its descendants, its exit file.
-//! - [`mcp`]: answers the permission prompts of an agent CLI, through the run's socket.
 //! - [`sim`]: plays a script in the wire format of an agent CLI.
 //!
 //! Each gets everything from its arguments and uses no settings, no store and no async runtime. `os` has
@@ -11,6 +10,5 @@
 
 pub mod hook;
 pub mod host;
-pub mod mcp;
 mod os;
 pub mod sim;

@@ -225,6 +225,7 @@ mod tests {
             env: vec![],
             cwd: "/".into(),
             stdin: None,
+            stdin_until: None,
             deadline_ms: None,
             grace_ms: 1,
             merge_stderr: false,

@@ -11,7 +11,7 @@ use windlass_core::event::{SessionEnd, SessionVerdict};
 use windlass_core::graph::schema::{KEYWORDS, answer, schema_errors, validate};
 use windlass_core::hook::permission::Isolation;
 use windlass_core::id::{EffectId, NodeId, RunId, SessionId, Verb};
-use windlass_core::launch::ExitFile;
+use windlass_core::launch::{ExitFile, LineMark};
 use windlass_core::spec::{
     AgentCommand, Check, OnPermission, OnQuestion, Plugin, Policy, SessionSettings, Spec, TimeLimits,
 };
@@ -123,11 +123,13 @@ fn env(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_turn_of_claude_is_started_headless_with_our_hooks_and_server() {
+fn a_turn_of_claude_is_started_headless_with_our_hooks_and_an_open_input() {
     let prepared = prepared(&spec(), &plan(), &UserEnvironment::default());
     let argv = [
         "/bin/claude",
         "-p",
+        "--input-format",
+        "stream-json",
         "--output-format",
         "stream-json",
         "--verbose",
@@ -137,17 +139,15 @@ fn a_turn_of_claude_is_started_headless_with_our_hooks_and_server() {
         "11111111-1111-4111-8111-111111111111",
         "--settings",
         "/d/settings.json",
-        "--mcp-config",
-        "/d/mcp.json",
         "--permission-prompt-tool",
-        "mcp__windlass__approve",
+        "stdio",
         "--setting-sources",
         "project,local",
     ];
     assert_eq!(prepared.launch.argv, argv);
     assert_eq!(
         (prepared.launch.cwd.as_str(), prepared.launch.stdin.as_deref()),
-        ("/work space", Some("/d/prompt"))
+        ("/work space", Some("/d/input"))
     );
     assert_eq!(prepared.launch.cookie, "r1.loop.2.3.session");
     let hook = |event: &str, unanswered: &str, seconds: u64| {
@@ -161,16 +161,12 @@ fn a_turn_of_claude_is_started_headless_with_our_hooks_and_server() {
         "disableAllHooks": false,
     });
     assert_eq!(file(&prepared, "settings.json"), settings);
-    let server = &file(&prepared, "mcp.json")["mcpServers"]["windlass"];
-    let args: Vec<&str> =
-        server["args"].as_array().unwrap().iter().map(|arg| arg.as_str().unwrap()).collect();
-    assert_eq!(server["command"], "/b in/windlass");
-    assert_eq!(args[..4], ["mcp", "--prompt", "PermissionRequest", "--refusal"]);
-    let refusal: serde_json::Value = serde_json::from_str(args[4]).unwrap();
-    assert_eq!(refusal["behavior"], "deny");
-    assert_eq!(server["env"]["WINDLASS_SOCKET"], "/s.sock");
-    let (_, prompt) = prepared.files.iter().find(|(path, _)| path.ends_with("prompt")).unwrap();
-    assert_eq!(prompt, b"-x \"{input}\"\n");
+    let message = json!({"role": "user", "content": "-x \"{input}\"\n"});
+    assert_eq!(file(&prepared, "input"), json!({"type": "user", "message": message}));
+    let (_, input) = prepared.files.iter().find(|(path, _)| path.ends_with("input")).unwrap();
+    assert_eq!(input.iter().filter(|byte| **byte == b'\n').count(), 1, "the message is one line");
+    let mark = LineMark { key: "type".to_owned(), value: "result".to_owned() };
+    assert_eq!(prepared.launch.stdin_until, Some(mark));
 }
 
 #[test]

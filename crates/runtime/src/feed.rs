@@ -95,7 +95,11 @@ fn text_of(event: &AgentEvent) -> usize {
         // The structured value is not counted: it comes once, at the end of a turn.
         AgentEvent::Result(result) => result.text.as_ref().map_or(0, String::len),
         AgentEvent::Unknown { what } | AgentEvent::Warning { what } => what.len(),
-        AgentEvent::Spent { .. } | AgentEvent::Retry(_) | AgentEvent::RateLimit(_) => 0,
+        AgentEvent::Spent { .. }
+        | AgentEvent::Retry(_)
+        | AgentEvent::RateLimit(_)
+        | AgentEvent::Asks(_)
+        | AgentEvent::AskWithdrawn { .. } => 0,
     }
 }
 

@@ -483,6 +483,7 @@ impl Handle {
             socket,
             watcher: self.watcher()?,
             outbox: outbox.clone(),
+            requests,
             feed: feed.clone(),
             crash: self.home.crash.clone(),
             handle: self.clone(),
@@ -507,7 +508,6 @@ impl Handle {
             feed,
             inlet,
             hooks,
-            requests,
         });
         let owner = tokio::spawn(owner.run(effects, hand));
         let first = Box::new(first);

@@ -81,7 +81,6 @@ pub(crate) struct Owner {
     /// Hook calls whose forwarder waits for an answer.
     waiting: HashMap<HookId, (HookRequest, Arc<dyn Dialect>)>,
     hooks: mpsc::Receiver<IncomingLine>,
-    requests: mpsc::Sender<IncomingLine>,
     /// The number of refused requests.
     refused: u32,
     folder: RunFolder,
@@ -101,7 +100,6 @@ pub(crate) struct OwnerParts {
     pub(crate) feed: Feed,
     pub(crate) inlet: mpsc::Receiver<Fact>,
     pub(crate) hooks: mpsc::Receiver<IncomingLine>,
-    pub(crate) requests: mpsc::Sender<IncomingLine>,
 }
 
 impl Owner {
@@ -120,7 +118,6 @@ impl Owner {
             inlet: parts.inlet,
             waiting: HashMap::new(),
             hooks: parts.hooks,
-            requests: parts.requests,
             refused: 0,
             folder: RunFolder::default(),
             notifier,
@@ -275,7 +272,7 @@ impl Owner {
         }
         let path = hook_socket::path_for(&context.home.state, &context.run, &context.home.temp);
         if let Some(server) = path.ok().and_then(|path| hook_socket::bind(&path).ok()) {
-            tokio::spawn(server.serve(self.requests.clone()));
+            tokio::spawn(server.serve(context.requests.clone()));
         }
     }
 

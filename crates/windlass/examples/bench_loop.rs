@@ -6,9 +6,10 @@
 //! Both loops run the same turns: the agent appends a line to a file by its shell tool and stops. They take
 //! turns in being first. The bare loop takes no snapshots and has no log and no hooks.
 //!
-//! The CPU of Windlass's own processes is that of everything below `windlass loop`, without the agent and git:
-//! these run below this program under their own names, which writes down what they used. The agent starts
-//! hooks and an MCP server, whose CPU would count as the agent's, so they are measured one by one.
+//! A third loop measures the CPU of Windlass's own processes: that of everything below `windlass loop`, without
+//! the agent and git. These run below this program under their own names, which writes down what they used. This
+//! takes time, so the second loop starts them directly. The agent starts
+//! hooks, whose CPU would count as the agent's, so they are measured one by one.
 #![allow(
     clippy::print_stdout,
     clippy::unwrap_used,
@@ -74,8 +75,8 @@ fn measured(name: &str, real: OsString, args: impl Iterator<Item = OsString>) ->
 }
 
 fn compare(claude: &Path, turns: usize, rounds: usize) {
-    let (hook, mcp) = (hook_cpu(), mcp_cpu());
-    println!("CPU of one `windlass hook` {:.2} ms, of one `windlass mcp` {:.2} ms", ms(hook), ms(mcp));
+    let hook = hook_cpu();
+    println!("CPU of one `windlass hook` {:.2} ms", ms(hook));
     let (mut ratios, mut bare, mut ours, mut own, mut git, mut agent) =
         (vec![], vec![], vec![], vec![], vec![], vec![]);
     // The first start of a program reads it from the disk.
@@ -86,10 +87,10 @@ fn compare(claude: &Path, turns: usize, rounds: usize) {
             if is_bare {
                 took[0] = measure_bare(claude, turns).as_secs_f64();
             } else {
-                let loop_time = measure_windlass(claude, turns);
-                took[1] = loop_time.wall.as_secs_f64();
+                took[1] = measure_windlass(claude, turns).as_secs_f64();
+                let loop_time = measure_cpu(claude, turns);
                 let per_turn = |cpu: Duration| ms(cpu) / turns as f64;
-                let beside = hook * loop_time.hooks + mcp * u32::try_from(turns).unwrap();
+                let beside = hook * loop_time.hooks;
                 own.push(per_turn(loop_time.own + beside));
                 git.push(per_turn(loop_time.git));
                 agent.push(per_turn(loop_time.agent.saturating_sub(beside)));
@@ -135,37 +136,49 @@ fn measure_bare(claude: &Path, turns: usize) -> Duration {
     took
 }
 
-/// The times of one `windlass loop`.
-struct LoopTime {
-    wall: Duration,
+fn windlass_loop(sealed: &Sealed, model: &Model, claude: &Path, turns: usize) -> Command {
+    let mut windlass = sealed.windlass_with(model);
+    windlass.args(["loop", PROMPT, "--agent-bin"]).arg(claude);
+    windlass.args(["--max-iterations", &turns.to_string()]);
+    windlass.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    windlass
+}
+
+fn measure_windlass(claude: &Path, turns: usize) -> Duration {
+    let (sealed, model) = (Sealed::new(), model());
+    let mut windlass = windlass_loop(&sealed, &model, claude, turns);
+    let begin = Instant::now();
+    let status = windlass.status().unwrap();
+    let took = begin.elapsed();
+    assert_eq!(status.code(), Some(9), "the loop uses up its turns");
+    assert_eq!(lines(&sealed), turns);
+    took
+}
+
+/// The CPU times of one `windlass loop`.
+struct LoopCpu {
     own: Duration,
     git: Duration,
     agent: Duration,
     hooks: u32,
 }
 
-fn measure_windlass(claude: &Path, turns: usize) -> LoopTime {
+fn measure_cpu(claude: &Path, turns: usize) -> LoopCpu {
     let (sealed, model) = (Sealed::new(), model());
     let (bin, used) = (sealed.root().join("bin"), sealed.write("used", ""));
     fs::create_dir(&bin).unwrap();
     let this = std::env::current_exe().unwrap();
-    let mut windlass = sealed.windlass_with(&model);
+    let mut windlass = windlass_loop(&sealed, &model, &bin.join("claude"), turns);
     for (name, real) in [("git", on_path("git").unwrap()), ("claude", claude.to_owned())] {
         symlink(&this, bin.join(name)).unwrap();
         windlass.env(format!("{REAL}{name}"), real);
     }
     let path = std::env::join_paths([bin.clone()].into_iter().chain(paths())).unwrap();
     windlass.env("PATH", path).env(USED, &used).env(PATH, std::env::var_os("PATH").unwrap());
-    windlass.args(["loop", PROMPT, "--agent-bin"]).arg(bin.join("claude"));
-    windlass.args(["--max-iterations", &turns.to_string()]);
-    windlass.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     // What the owner leaves behind, such as its last host, ends below this process.
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).unwrap();
     let before = cpu(libc::RUSAGE_CHILDREN);
-    let begin = Instant::now();
-    let status = windlass.status().unwrap();
-    let wall = begin.elapsed();
-    assert_eq!(status.code(), Some(9), "the loop uses up its turns");
+    assert_eq!(windlass.status().unwrap().code(), Some(9), "the loop uses up its turns");
     while rustix::process::wait(rustix::process::WaitOptions::empty()).is_ok() {}
     let all = cpu(libc::RUSAGE_CHILDREN) - before;
     assert_eq!(lines(&sealed), turns);
@@ -175,7 +188,7 @@ fn measure_windlass(claude: &Path, turns: usize) -> LoopTime {
         Duration::from_micros(used.lines().filter_map(of).sum())
     };
     let (git, agent) = (sum("git"), sum("claude"));
-    LoopTime { wall, own: all.saturating_sub(git + agent), git, agent, hooks: hooks(&sealed) }
+    LoopCpu { own: all.saturating_sub(git + agent), git, agent, hooks: hooks(&sealed) }
 }
 
 fn paths() -> Vec<PathBuf> {
@@ -229,25 +242,6 @@ fn hook_cpu() -> Duration {
         let mut hook = sealed.windlass();
         hook.args(["hook", "PreToolUse", "--closed"]).env("WINDLASS_SOCKET", &socket);
         (hook, File::open(&input).unwrap())
-    })
-}
-
-/// Measures an MCP server in a turn without permission prompts.
-fn mcp_cpu() -> Duration {
-    let sealed = Sealed::new();
-    let client = json!({"name": "bench", "version": "1"});
-    let messages = [
-        json!({"jsonrpc": "2.0", "id": 0, "method": "initialize",
-            "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}}),
-        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
-        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}),
-    ];
-    let text: String = messages.iter().map(|message| format!("{message}\n")).collect();
-    let input = sealed.write("messages", text);
-    cpu_of_one(|| {
-        let mut mcp = sealed.windlass();
-        mcp.args(["mcp", "--prompt", "PermissionRequest", "--refusal", "{}"]);
-        (mcp, File::open(&input).unwrap())
     })
 }
 

@@ -13,7 +13,6 @@ fn main() -> ExitCode {
     match args.next().as_ref().and_then(|name| name.to_str()) {
         Some("hook") => windlass_pawl::hook::main(args),
         Some("host") => windlass_pawl::host::main(args),
-        Some("mcp") if !asks_for_help(std::env::args_os().nth(2)) => windlass_pawl::mcp::main(args),
         // The agent CLI that it plays has no help of ours, so only a first `--help` asks for it.
         Some("sim") if !asks_for_help(std::env::args_os().nth(2)) => windlass_pawl::sim::main(args),
         _ => cli::main(),

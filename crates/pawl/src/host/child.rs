@@ -13,6 +13,7 @@ use windlass_core::hook::wire::env;
 use windlass_core::launch::{EndedBy, Launch, limit_tag};
 
 use super::folder::Streams;
+use super::input::OpenInput;
 use crate::os::{self, Signals, Wake};
 
 /// The interval for checking the output size, if it has a limit.
@@ -25,8 +26,15 @@ pub(super) struct ChildExit {
     pub(super) too_much_output: bool,
 }
 
+/// A child that runs.
+pub(super) struct StartedChild {
+    pid: Pid,
+    /// Its standard input, if that stays open.
+    input: Option<OpenInput>,
+}
+
 /// Starts the child in a new session, with exactly the environment of the launch file.
-pub(super) fn spawn(launch: &Launch, streams: Streams) -> Result<Pid, String> {
+pub(super) fn spawn(launch: &Launch, streams: Streams) -> Result<StartedChild, String> {
     let (program, arguments) = launch.argv.split_first().ok_or("there is no program to start")?;
     if !Path::new(&launch.cwd).is_dir() {
         return Err(format!("the working folder {} does not exist", launch.cwd));
@@ -39,7 +47,7 @@ pub(super) fn spawn(launch: &Launch, streams: Streams) -> Result<Pid, String> {
     command.stdin(streams.stdin).stdout(streams.stdout).stderr(streams.stderr);
     run_before_exec(&mut command, getpid(), limit_tag(&launch.cookie));
     let child = command.spawn().map_err(|error| format!("`{program}` could not be started: {error}"))?;
-    Ok(Pid::from_child(&child))
+    Ok(StartedChild { pid: Pid::from_child(&child), input: streams.input })
 }
 
 #[expect(unsafe_code, reason = "a session and a parent-death signal can only be set in the child itself")]
@@ -60,12 +68,13 @@ fn be_born(host: Pid, tag: u64) -> io::Result<()> {
 
 /// Waits for the child's end. Ends the child on request, at its deadline, or when it has `printed` too much.
 pub(super) fn watch(
-    child: Pid,
+    child: StartedChild,
     launch: &Launch,
     born: Instant,
     signals: &Signals,
     printed: &dyn Fn() -> u64,
 ) -> io::Result<ChildExit> {
+    let StartedChild { pid: child, mut input } = child;
     let mut watch = EndWatch {
         child,
         grace: Duration::from_millis(launch.grace_ms),
@@ -83,7 +92,10 @@ pub(super) fn watch(
         if watch.output_max.is_some_and(|max| printed() > max) {
             watch.printed_too_much();
         }
-        match signals.wait(watch.patience())? {
+        // A child whose input fails sees its end, and may still finish its work.
+        input = input.and_then(|input| input.advance().ok().flatten());
+        let ready = input.as_ref().map(OpenInput::ready).unwrap_or_default();
+        match signals.wait_beside(watch.patience(), &ready)? {
             Wake::Terminate => watch.asked(),
             Wake::Timeout if watch.is_due() => watch.time_is_over(),
             Wake::Timeout | Wake::Look => {}

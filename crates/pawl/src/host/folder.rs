@@ -11,6 +11,8 @@ use std::process::Stdio;
 use rustix::fs::{FlockOperation, flock};
 use windlass_core::launch::{ExitFile, LAUNCH_VERSION, Launch, files};
 
+use super::input::OpenInput;
+
 const PRIVATE: u32 = 0o600;
 /// The size limit of a launch file. It has arguments and an environment, and the kernel accepts only a few
 /// megabytes of them.
@@ -39,6 +41,8 @@ pub(super) struct Streams {
     pub(super) stdin: Stdio,
     pub(super) stdout: File,
     pub(super) stderr: File,
+    /// The host's side of a standard input that stays open.
+    pub(super) input: Option<OpenInput>,
 }
 
 impl ChildFolder {
@@ -87,19 +91,23 @@ impl ChildFolder {
 
     /// Opens the child's standard streams, or returns an error that names the stream.
     pub(super) fn open_streams(&self, launch: &Launch) -> Result<Streams, String> {
-        let stdin = match &launch.stdin {
-            None => Stdio::null(),
-            Some(path) => File::open(path)
-                .map_err(|error| format!("standard input {path} could not be opened: {error}"))?
-                .into(),
-        };
         let stdout = self.open_output(files::STDOUT)?;
+        let unreadable = |path: &str, error| format!("standard input {path} could not be opened: {error}");
+        let (stdin, input) = match (&launch.stdin, &launch.stdin_until) {
+            (None, _) => (Stdio::null(), None),
+            (Some(path), None) => (File::open(path).map_err(|error| unreadable(path, error))?.into(), None),
+            (Some(path), Some(mark)) => {
+                let opened = OpenInput::open(Path::new(path), &self.file(files::STDOUT), mark.clone());
+                let (input, childs_end) = opened.map_err(|error| unreadable(path, error))?;
+                (childs_end.into(), Some(input))
+            }
+        };
         let stderr = if launch.merge_stderr {
             stdout.try_clone().map_err(|error| format!("stdout could not be shared: {error}"))?
         } else {
             self.open_output(files::STDERR)?
         };
-        Ok(Streams { stdin, stdout, stderr })
+        Ok(Streams { stdin, stdout, stderr, input })
     }
 
     fn open_output(&self, name: &str) -> Result<File, String> {

@@ -4,6 +4,7 @@
 //! - `program`: the life of a host, from the lock to the exit file.
 //! - `folder`: the files of a child's folder.
 //! - `child`: starts, watches and ends the child.
+//! - `input`: passes on standard input that stays open.
 //! - `guard`: a second process, which ends the remaining processes when the host is killed.
 //! - `sweep`: finds and kills every process below the host.
 //! - `crash`: the points at which a crash test kills the host.
@@ -16,6 +17,7 @@ mod child;
 mod crash;
 mod folder;
 mod guard;
+mod input;
 mod program;
 mod sweep;
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, setsid};
 use windlass_core::launch::{ExitFile, LAUNCH_VERSION, Launch};
 
-use super::child::{self, ChildExit};
+use super::child::{self, ChildExit, StartedChild};
 use super::crash::{CrashPoints, HostCrashPoint};
 use super::folder::ChildFolder;
 use super::guard::{self, ForkSide};
@@ -156,7 +156,11 @@ fn keep_child(
     Ok(ended(&ending))
 }
 
-fn start(folder: &ChildFolder, launch: &Launch, crash: &CrashPoints) -> io::Result<Result<Pid, String>> {
+fn start(
+    folder: &ChildFolder,
+    launch: &Launch,
+    crash: &CrashPoints,
+) -> io::Result<Result<StartedChild, String>> {
     let streams = match folder.open_streams(launch) {
         Ok(streams) => streams,
         Err(why) => return Ok(Err(why)),

@@ -5,7 +5,7 @@
 //! its mask ([`unblock_all`]): the child inherits nothing.
 
 use std::io;
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -18,7 +18,7 @@ const BLOCKED: [libc::c_int; 5] = [libc::SIGTERM, libc::SIGCHLD, libc::SIGHUP, l
 pub(crate) enum Wake {
     /// A request to end the child.
     Terminate,
-    /// A child may have ended: check again.
+    /// A child may have ended, or another descriptor is ready: check again.
     Look,
     Timeout,
 }
@@ -37,12 +37,24 @@ impl Signals {
 
     /// Waits for the next signal, at most for `limit`.
     pub(crate) fn wait(&self, limit: Option<Duration>) -> io::Result<Wake> {
+        self.wait_beside(limit, &[])
+    }
+
+    /// Waits for the next signal or for one of `others` to be ready, at most for `limit`.
+    pub(crate) fn wait_beside(
+        &self,
+        limit: Option<Duration>,
+        others: &[(BorrowedFd<'_>, PollFlags)],
+    ) -> io::Result<Wake> {
         let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
-        let mut fds = [PollFd::new(&self.fd, PollFlags::IN)];
+        let own = [(self.fd.as_fd(), PollFlags::IN)];
+        let pairs = own.iter().chain(others);
+        let mut fds: Vec<PollFd<'_>> =
+            pairs.map(|(fd, flags)| PollFd::from_borrowed_fd(*fd, *flags)).collect();
         match poll(&mut fds, limit.as_ref()) {
             Ok(0) => Ok(Wake::Timeout),
-            Ok(_) => self.read(),
-            Err(Errno::INTR) => Ok(Wake::Look),
+            Ok(_) if fds.first().is_some_and(|own| !own.revents().is_empty()) => self.read(),
+            Ok(_) | Err(Errno::INTR) => Ok(Wake::Look),
             Err(error) => Err(error.into()),
         }
     }

@@ -26,6 +26,8 @@ pub(super) struct SimFlags {
     pub(super) bare: bool,
     /// The output format.
     pub(super) wire: Wire,
+    /// The prompt is a line of JSON on standard input, which stays open.
+    pub(super) reads_lines: bool,
     /// The prompt, if it is an argument.
     pub(super) prompt: Option<String>,
 }
@@ -145,6 +147,7 @@ impl SimFlags {
             "--json-schema" => self.json_schema = Some(value),
             "--append-system-prompt-file" => self.system_file = Some(value),
             "--plugin-dir" => self.plugin_dirs.push(value),
+            "--input-format" => self.reads_lines = value == "stream-json",
             _ => {}
         }
     }

@@ -85,6 +85,8 @@ pub(super) struct Player<'a> {
     /// The origin of the current prompt, if no person wrote it.
     pub(super) origin: Option<Value>,
     pub(super) results: Vec<Value>,
+    /// The results are in the stream.
+    pub(super) has_reported: bool,
     pub(super) overrides: Map<String, Value>,
     pub(super) in_tool: bool,
     pub(super) subagents: u32,
@@ -99,13 +101,18 @@ pub(super) fn play(mut stage: ProcessInputs<'_>) -> PlayEnding {
         Ok(read) => read,
         Err(why) => return complain(stage.err, &why),
     };
-    let ProcessInputs { env, cwd, out, err, ready, .. } = stage;
+    let ProcessInputs { env, cwd, input, out, err, ready, .. } = stage;
     let mut player = match Player::new(&script, &flags, SessionStart { env, cwd, out, prompt }) {
         Ok(player) => player,
         Err(why) => return complain(err, &why),
     };
     ready();
-    match player.perform() {
+    let played = player.perform();
+    if flags.reads_lines && player.has_reported {
+        // As the real CLI does, which waits for another message.
+        let _ = io::copy(input, &mut io::sink());
+    }
+    match played {
         Ok(ending) | Err(PlayCut::Dead(ending)) => ending,
         Err(PlayCut::Fatal(why)) => complain(err, &why),
         Err(PlayCut::Unread | PlayCut::Asked(_) | PlayCut::Over(_)) => PlayEnding::Exit(1),
@@ -303,6 +310,7 @@ impl<'a> Player<'a> {
         let is_error = results.last().is_some_and(|last| last.get("is_error") == Some(&json!(true)));
         for event in results {
             self.stream.event(event)?;
+            self.has_reported = true;
         }
         Ok(is_error)
     }

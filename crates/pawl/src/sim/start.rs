@@ -1,7 +1,7 @@
 //! Reads script, prompt, settings and environment into a [`Player`].
 
 use std::ffi::OsString;
-use std::io::{Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 
 use serde_json::{Map, Value};
@@ -69,13 +69,25 @@ fn read_prompt(flags: &SimFlags, input: &mut dyn Read) -> Result<String, String>
     if let Some(prompt) = &flags.prompt {
         return Ok(prompt.clone());
     }
+    let unread = |cause: io::Error| format!("cannot read the prompt: {cause}");
     let mut bytes = Vec::new();
-    input.read_to_end(&mut bytes).map_err(|cause| format!("cannot read the prompt: {cause}"))?;
+    if flags.reads_lines {
+        BufReader::new(input).read_until(b'\n', &mut bytes).map_err(unread)?;
+        return prompt_of_line(&bytes).ok_or_else(|| "the first line is not a message of a user".to_owned());
+    }
+    input.read_to_end(&mut bytes).map_err(unread)?;
     if bytes.is_empty() {
         return Err("Input must be provided either through stdin or as a prompt argument when using --print"
             .to_owned());
     }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Returns the text of `{"type":"user","message":{"role":"user","content":"TEXT"}}`.
+fn prompt_of_line(line: &[u8]) -> Option<String> {
+    let line: Value = serde_json::from_slice(line).ok()?;
+    let text = line.get("message")?.get("content")?.as_str()?;
+    (line.get("type")? == "user").then(|| text.to_owned())
 }
 
 fn variable(env: &Environment, name: &str) -> Option<OsString> {
@@ -162,6 +174,7 @@ impl<'a> Player<'a> {
             denials: Vec::new(),
             origin: None,
             results: Vec::new(),
+            has_reported: false,
             overrides: Map::new(),
             in_tool: false,
             subagents: 0,

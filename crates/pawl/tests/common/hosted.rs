@@ -37,6 +37,7 @@ pub(crate) fn program(argv: &[&str]) -> Folder {
         env: vec![("PATH".into(), "/usr/bin:/bin".into())],
         cwd: work.display().to_string(),
         stdin: None,
+        stdin_until: None,
         deadline_ms: None,
         grace_ms: 60_000,
         merge_stderr: false,

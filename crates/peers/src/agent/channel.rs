@@ -1,13 +1,16 @@
 //! Receives the events of an agent in one turn, independent of the transport.
 //!
 //! A caller that follows a session knows neither files nor pipes: it asks for the next item until the
-//! turn is over. At present every CLI prints lines under a host, which writes them to a file
-//! ([`Channel::of_lines`]). A CLI with a dialogue protocol only needs another constructor here.
+//! turn is over, and replies to the requests among the items. Every CLI prints lines under a host, which
+//! writes them to a file ([`Channel::of_lines`]). Replies go to a second file, from which the host feeds the
+//! CLI. Both files survive this process, so the next owner of the run continues the conversation.
 
+use std::collections::VecDeque;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use tokio::sync::mpsc::Receiver;
-use windlass_core::agent::AgentEvent;
+use windlass_core::agent::{AgentEvent, AgentRequest};
 use windlass_core::event::SessionEnd;
 use windlass_core::launch::files as names;
 
@@ -28,6 +31,8 @@ pub enum ChannelItem {
     /// New events of the agent. Output from before this process started is added to the transcript and
     /// not returned again.
     Said(Vec<AgentEvent>),
+    /// The agent waits for a reply ([`Channel::reply`]).
+    Asked(AgentRequest),
     /// The agent's process is over.
     Over(ChildState),
 }
@@ -42,6 +47,8 @@ pub struct Channel {
     offset: u64,
     /// The size of the output before this process started.
     known: u64,
+    /// The requests without a reply.
+    asked: VecDeque<AgentRequest>,
 }
 
 impl Channel {
@@ -60,12 +67,20 @@ impl Channel {
             lines: AgentLines::of(dialect),
             transcript: Transcript::default(),
             offset: 0,
+            asked: VecDeque::new(),
         }
     }
 
     /// Waits for the next item. [`ChannelItem::Over`] is the last one.
     pub async fn next(&mut self) -> ChannelItem {
-        while let Some(event) = self.events.recv().await {
+        loop {
+            // Only the output up to now shows which of the earlier requests still wait.
+            if self.offset >= self.known
+                && let Some(request) = self.asked.pop_front()
+            {
+                return ChannelItem::Asked(request);
+            }
+            let Some(event) = self.events.recv().await else { break };
             match event {
                 TailEvent::Lines(chunk) => {
                     let is_new = chunk.offset > self.known;
@@ -105,11 +120,29 @@ impl Channel {
         events
     }
 
+    /// Replies to a request, with a line in the CLI's format.
+    pub fn reply(&self, line: &[u8]) -> io::Result<()> {
+        std::fs::OpenOptions::new().append(true).open(self.dir.join(names::INPUT))?.write_all(line)
+    }
+
+    /// Decides whether a former owner replied to a request.
+    fn has_reply(&self, request: &str) -> bool {
+        let input = std::fs::read(self.dir.join(names::INPUT)).unwrap_or_default();
+        memchr::memmem::find(&input, request.as_bytes()).is_some()
+    }
+
     fn take(&mut self, chunk: &Chunk) -> Vec<AgentEvent> {
         let mut events = Vec::new();
         self.lines.read(&chunk.bytes, chunk.skipped, &mut events);
         for event in &events {
             self.transcript.add(event);
+            match event {
+                AgentEvent::Asks(request) if self.offset >= self.known || !self.has_reply(&request.id) => {
+                    self.asked.push_back(request.clone());
+                }
+                AgentEvent::AskWithdrawn { id } => self.asked.retain(|request| request.id != *id),
+                _ => {}
+            }
         }
         self.transcript.skip(chunk.skipped);
         self.offset = chunk.offset;

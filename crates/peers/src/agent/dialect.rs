@@ -60,6 +60,13 @@ pub trait Dialect: fmt::Debug + Send + Sync {
     /// is the data that the CLI sent to the hook; it is empty for a tool and for a stop.
     fn write_answer(&self, event: &str, payload: &[u8], answer: &HookAnswer) -> Printed;
 
+    /// Writes the reply to a request in the CLI's output ([`AgentEvent::Asks`]), for its standard input.
+    /// `answer` is the answer to a hook call in the CLI's format. A CLI that asks nothing needs no reply.
+    fn write_reply(&self, request: &str, answer: &str) -> Vec<u8> {
+        let _ = (request, answer);
+        Vec::new()
+    }
+
     /// Judges how a turn went, once its process is over. Most dialects leave this to the transcript,
     /// which judges by the typed results from their reader.
     fn judge(&self, transcript: &Transcript, over: ProcessEnd<'_>, stderr: &str) -> SessionVerdict {

@@ -141,6 +141,8 @@ fn cut(event: &mut AgentEvent) {
                 failure.said.iter_mut().for_each(cut_text);
             }
         }
+        // The reply must name the request as the CLI does.
+        AgentEvent::Asks(_) | AgentEvent::AskWithdrawn { .. } => {}
         AgentEvent::Unknown { what } | AgentEvent::Warning { what } => cut_name(what),
     }
 }

@@ -81,6 +81,8 @@ impl Transcript {
             | AgentEvent::ToolResult { .. }
             | AgentEvent::Retry(_)
             | AgentEvent::Notice { .. }
+            | AgentEvent::Asks(_)
+            | AgentEvent::AskWithdrawn { .. }
             | AgentEvent::Unknown { .. }
             | AgentEvent::Warning { .. } => {}
         }

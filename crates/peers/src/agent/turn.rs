@@ -116,6 +116,7 @@ impl TurnRequest<'_> {
             env,
             cwd: self.workspace.to_owned(),
             stdin: stdin.map(text),
+            stdin_until: None,
             deadline_ms: self.plan.deadline.map(|deadline| deadline.since(self.now).max(1)),
             grace_ms: self.spec.limits.grace_ms,
             merge_stderr: false,

@@ -1,7 +1,8 @@
 //! Watches many children with one task. The system's notices wake the task, which then reads the dirty
-//! files every 20 ms.
+//! files, at most every 20 ms.
 //!
-//! A wake-up costs more than a read, so reading all dirty files together keeps the cost low. When more
+//! The first notice after a pause is read at once, so that a person waits for nothing. After that, a wake-up
+//! costs more than a read, so reading all dirty files together keeps the cost low. When more
 //! than 64 files have new data in each round, the reads and hand-overs per line dominate. The interval
 //! then grows with the number of files, up to 60 ms, so that each read finds several lines. Hooks do not
 //! use this path and never wait for it.
@@ -144,13 +145,15 @@ struct WatchTask {
 impl WatchTask {
     async fn run(mut self) {
         let (mut next_look, mut pause) = (Instant::now(), LOOK_EVERY);
-        let mut speaking = 0;
+        let (mut speaking, mut next_read) = (0, Instant::now());
         loop {
             if !self.is_behind() {
                 self.sleep_until(next_look).await;
             }
             // One round then reads everything written in the meantime.
-            tokio::time::sleep(read_every(speaking)).await;
+            if next_read > Instant::now() {
+                tokio::time::sleep_until(next_read.into()).await;
+            }
             let was_quiet = !self.drain_notices() & !self.admit();
             if Instant::now() >= next_look {
                 self.look_at_all();
@@ -158,6 +161,7 @@ impl WatchTask {
                 next_look = Instant::now() + pause;
             }
             speaking = self.serve();
+            next_read = Instant::now() + read_every(speaking);
             if !was_quiet || !self.has_all_notices() {
                 pause = LOOK_EVERY;
             }

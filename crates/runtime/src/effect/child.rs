@@ -72,6 +72,7 @@ pub(super) fn launch(
         env: plain_env(&context.home.env, &context.run),
         cwd: workspace.to_owned(),
         stdin: None,
+        stdin_until: None,
         deadline_ms: None,
         grace_ms: context.spec.limits.grace_ms,
         merge_stderr: errors == Errors::Merged,

@@ -33,6 +33,7 @@ use windlass_core::id::{EffectId, NodeId, RunId, SessionId};
 use windlass_core::run::{Activity, RunState, SessionPhase, TaskPosition};
 use windlass_core::spec::{SessionSettings, Spec};
 use windlass_peers::child::{Terminate, sweep_cookie, terminate_host};
+use windlass_peers::hook_socket::IncomingLine;
 use windlass_peers::orphan::end_orphans;
 use windlass_peers::process::SpawnError;
 use windlass_peers::tail::Watcher;
@@ -98,6 +99,8 @@ pub(crate) struct RunContext {
     pub(crate) socket: PathBuf,
     pub(crate) watcher: Arc<Watcher>,
     pub(crate) outbox: mpsc::Sender<Fact>,
+    /// The owner's channel for hook calls.
+    pub(crate) requests: mpsc::Sender<IncomingLine>,
     pub(crate) feed: Feed,
     pub(crate) crash: CrashCounter,
     pub(crate) tasks: Mutex<Vec<AbortHandle>>,

@@ -5,17 +5,22 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use windlass_core::agent::AgentEvent;
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+use windlass_core::agent::{AgentEvent, AgentRequest};
 use windlass_core::effect::SessionPlan;
 use windlass_core::event::{Event, SessionEnd, SessionFailure, SessionVerdict};
-use windlass_core::id::EffectId;
+use windlass_core::hook::wire::HookReply;
+use windlass_core::id::{EffectId, HookId};
 use windlass_core::launch::files as names;
 use windlass_core::usage::Usage;
 use windlass_peers::agent::{
     Channel, ChannelItem, Dialect, ProcessEnd, TurnPaths, TurnRequest, UserEnvironment,
 };
 use windlass_peers::child::{ChildState, Terminate, child_state, gave_up, terminate_host, unanswered};
+use windlass_peers::descent::Descent;
 use windlass_peers::files;
+use windlass_peers::hook_socket::{HookRequest, IncomingLine};
 use windlass_peers::process::{HostStart, start_host};
 
 use super::child::{clear_dead_locks, clear_lost_child};
@@ -115,15 +120,48 @@ async fn follow(
     workspace: &str,
     mut channel: Channel,
 ) -> SessionEnd {
+    let mut replies = JoinSet::new();
     let over = loop {
-        match channel.next().await {
-            ChannelItem::Said(said) => show(context, effect, said).await,
-            ChannelItem::Over(state) => break state,
+        tokio::select! {
+            item = channel.next() => match item {
+                ChannelItem::Said(said) => show(context, effect, said).await,
+                ChannelItem::Asked(request) => drop(replies.spawn(ask(context, effect, request))),
+                ChannelItem::Over(state) => break state,
+            },
+            Some(Ok(Some(reply))) = replies.join_next(), if !replies.is_empty() => {
+                // If the agent's folder is gone, the end of the turn says so.
+                let _ = channel.reply(&dialect.write_reply(&reply.id, &reply.stdout));
+            }
         }
     };
     let end = finish(context, dialect, effect, workspace, &mut channel, &over).await;
     show(context, effect, channel.end()).await;
     end
+}
+
+/// Sends a request of the agent to the owner, as a hook call. Returns `None` if the owner ends before it
+/// decides.
+fn ask(
+    context: &RunContext,
+    effect: &EffectId,
+    request: AgentRequest,
+) -> impl Future<Output = Option<HookReply>> + use<> {
+    let (reply, replied) = oneshot::channel();
+    let cookie = context.cookie(&effect.to_string());
+    let call = HookRequest {
+        id: HookId::new(request.id),
+        event: request.event,
+        session: Some(cookie.clone()),
+        // The output file belongs to the session.
+        from: Descent::Session { cookie },
+        payload: request.payload.to_string().into_bytes(),
+        reply,
+    };
+    let requests = context.requests.clone();
+    async move {
+        requests.send(IncomingLine::Hook(call)).await.ok()?;
+        replied.await.ok()
+    }
 }
 
 async fn show(context: &RunContext, effect: &EffectId, said: Vec<AgentEvent>) {

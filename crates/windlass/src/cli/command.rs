@@ -14,7 +14,7 @@ use super::report::{Report, warn};
 use super::sanitize::plain;
 use super::{
     answer, approve, attach, cancel, complete, completions, config, demo, diff, doctor, entities, fast_help,
-    fork, gc, help, hint, logs, r#loop, mcp, mistake, overview, pause, plugin, ps, replay, resume, run, send,
+    fork, gc, help, hint, logs, r#loop, mistake, overview, pause, plugin, ps, replay, resume, run, send,
     show, sim, tasks, trust, typo, undo, workflow,
 };
 use crate::exit::Exit;
@@ -122,8 +122,6 @@ enum CliCommand {
     Help(help::Args),
     #[command(hide = true)]
     Version(help::VersionArgs),
-    #[command(hide = true)]
-    Mcp(mcp::Args),
 }
 
 impl CliCommand {
@@ -184,8 +182,7 @@ impl CliCommand {
             | CliCommand::Completions(_)
             | CliCommand::Sim(_)
             | CliCommand::Help(_)
-            | CliCommand::Version(_)
-            | CliCommand::Mcp(_) => Audience::Anybody,
+            | CliCommand::Version(_) => Audience::Anybody,
         }
     }
 }
@@ -264,7 +261,6 @@ fn run_command(verb: CliCommand) -> Result<Exit, Report> {
         CliCommand::Sim(args) => sim::perform(&args),
         CliCommand::Help(args) => help::perform(&args),
         CliCommand::Version(_) => help::version(),
-        CliCommand::Mcp(args) => mcp::perform(&args),
     }
 }
 
@@ -385,7 +381,6 @@ mod tests {
             &["sim"],
             &["help"],
             &["version"],
-            &["mcp"],
         ];
         let who = |typed: &[&str]| {
             let typed = Windlass::try_parse_from([&["windlass"], typed].concat());

@@ -33,7 +33,6 @@ mod invocation;
 mod keyboard;
 mod logs;
 mod r#loop;
-mod mcp;
 mod mistake;
 mod next_command;
 mod output;

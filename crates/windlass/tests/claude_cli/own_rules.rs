@@ -105,3 +105,23 @@ fn a_person_who_says_no_to_what_the_cli_asks_is_heard() {
     ended.assert_ended(0, "completed", "turn_done", 1);
     assert_eq!(there(&stage), [false, false], "{}", ended.story());
 }
+
+#[test]
+fn what_the_cli_asks_is_asked_again_after_a_crash() {
+    let claude = require_claude!();
+    let stage = Stage::new(claude);
+    let folder = stage.plugin(&workflow());
+    let model = Model::script([write(&stage, ".claude/commands/a.md"), say("done")]).start();
+    let flags = ["--plugin", &folder, "--on-permission", "ask"];
+    let started = stage.start(stage.command(&model, INPUT, &flags));
+    let run = started.wait_for("run.waiting")["run"].as_str().unwrap().to_owned();
+    started.kill9();
+    let resumed = stage.resume(&model);
+    assert_eq!(resumed.wait_for("run.waiting")["data"]["tool"], "Write");
+    let answer = stage.windlass(&["approve", &run]);
+    assert_eq!(answer.code, Some(0), "{}", answer.story());
+    let ended = resumed.end();
+    ended.assert_ended(0, "completed", "turn_done", 1);
+    assert!(fs::exists(stage.sealed.repo().join(".claude/commands/a.md")).unwrap(), "{}", ended.story());
+    assert_eq!(model.requests().len(), 2, "the turn is adopted, not repeated");
+}

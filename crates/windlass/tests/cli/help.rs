@@ -65,7 +65,7 @@ fn help_names_every_verb_and_hides_those_nobody_types() {
     for verb in VERBS {
         assert!(named.contains(verb), "{verb} is not in {help}");
     }
-    for hidden in ["hook", "host", "mcp"] {
+    for hidden in ["hook", "host"] {
         assert!(!named.contains(&hidden), "{hidden} is in {help}");
     }
 }

@@ -15,7 +15,6 @@ mod demo;
 mod doctor;
 mod errors;
 mod help;
-mod mcp;
 mod output;
 mod people;
 mod signals;

@@ -158,10 +158,15 @@ fn prompt_answer(payload: &[u8], answer: &HookAnswer) -> Value {
 const UNDECIDED: &str =
     "Nobody is here to answer. Decide by yourself, or say in the tracker what blocks you.";
 
-/// Returns the permission prompt's answer for a run that does not respond.
-pub(super) fn refusal() -> String {
-    json!({ "behavior": "deny", "message": "This needs a permission, and the run does not answer." })
-        .to_string()
+/// Writes the reply to a permission request, as a line for the CLI's standard input. An answer that cannot be
+/// read refuses.
+pub(super) fn write_reply(request: &str, answer: &str) -> Vec<u8> {
+    let refusal = || json!({ "behavior": "deny", "message": "Windlass did not permit this." });
+    let answer = serde_json::from_str::<Value>(answer).unwrap_or_else(|_| refusal());
+    let response = json!({ "subtype": "success", "request_id": request, "response": answer });
+    let mut line = json!({ "type": "control_response", "response": response }).to_string().into_bytes();
+    line.push(b'\n');
+    line
 }
 
 fn stop_answer(answer: &HookAnswer) -> Option<Value> {

@@ -1,4 +1,4 @@
-//! The arguments, environment, settings and MCP servers with which Claude Code starts.
+//! The arguments, environment, settings and input with which Claude Code starts.
 //!
 //! Pure: this module builds the contents of the files, and the caller writes them with mode 0600. The
 //! tests with the real CLI check the effect of each option.
@@ -7,18 +7,20 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 use windlass_core::hook::permission::Isolation;
+use windlass_core::launch::LineMark;
+use windlass_core::launch::files::INPUT;
 
 use super::super::turn::{Prepared, TurnPaths, TurnRequest, UserEnvironment};
-use super::{hook, schema};
+use super::schema;
 
-/// The files that may contain keys from the user's environment and settings.
+/// The file that may contain keys from the user's environment and settings.
 pub(super) const SETTINGS: &str = "settings.json";
-pub(super) const MCP: &str = "mcp.json";
-/// The name of our MCP server. A plugin or project server with this name would collide.
-const MCP_SERVER: &str = "windlass";
-/// The tool that the CLI asks for permissions. Without one, the CLI offers no questions in headless
-/// mode.
-const PROMPT_TOOL: &str = "mcp__windlass__approve";
+/// Where the CLI asks for permissions: in its output, with the reply on its input. Without a place to ask, the
+/// CLI offers no questions in headless mode. An MCP server would do as well, but costs a tenth of a second per
+/// turn.
+const PROMPT_TOOL: &str = "stdio";
+/// The last line of a turn. After it the CLI waits for another message or the end of its input.
+const LAST_LINE: (&str, &str) = ("type", "result");
 /// A person may take a week to answer a question.
 const TOOL_HOOK_SECONDS: u64 = 7 * 24 * 3600;
 /// Time for a Stop beyond the checks it waits for.
@@ -30,11 +32,12 @@ pub(super) fn prepare(
     paths: &TurnPaths<'_>,
     outside: &UserEnvironment<'_>,
 ) -> Prepared {
-    let [settings, mcp, prompt, system] =
-        [SETTINGS, MCP, "prompt", "system"].map(|name| paths.dir.join(name));
+    let [settings, input, system] = [SETTINGS, INPUT, "system"].map(|name| paths.dir.join(name));
     let ours = turn.own_env(paths);
     // Through standard input the CLI reads the prompt byte for byte, whatever it starts with.
-    let mut launch = turn.launch(paths, outside, arguments(turn, [&settings, &mcp, &system]), Some(&prompt));
+    let mut launch = turn.launch(paths, outside, arguments(turn, [&settings, &system]), Some(&input));
+    let (key, value) = LAST_LINE;
+    launch.stdin_until = Some(LineMark { key: key.to_owned(), value: value.to_owned() });
     if turn.plan.holds_stop {
         // 0 means no cap: only the limit of the loop applies.
         launch.env.push(("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP".into(), "0".into()));
@@ -42,25 +45,29 @@ pub(super) fn prepare(
     let role = turn.system.iter().map(|role| (system.clone(), role.as_bytes().to_vec()));
     let files = [
         (settings, settings_json(turn, paths, &ours, outside.user_settings).to_string().into_bytes()),
-        (mcp, mcp_json(paths, &ours).to_string().into_bytes()),
-        (prompt, turn.plan.prompt.clone().into_bytes()),
+        (input, first_message(&turn.plan.prompt)),
     ];
     Prepared { launch, files: files.into_iter().chain(role).collect() }
+}
+
+/// Builds the line with the prompt.
+fn first_message(prompt: &str) -> Vec<u8> {
+    let message = json!({ "role": "user", "content": prompt });
+    format!("{}\n", json!({ "type": "user", "message": message })).into_bytes()
 }
 
 fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-fn arguments(turn: &TurnRequest<'_>, [settings, mcp, system]: [&Path; 3]) -> Vec<String> {
+fn arguments(turn: &TurnRequest<'_>, [settings, system]: [&Path; 2]) -> Vec<String> {
     let (spec, session_settings, plan) = (turn.spec, turn.settings, turn.plan);
     let mut argv = vec![session_settings.driver.program.clone()];
     let session = if plan.resume { "--resume" } else { "--session-id" };
-    let fixed =
-        ["-p", "--output-format", "stream-json", "--verbose", "--permission-mode", "default", session];
-    argv.extend(fixed.map(str::to_owned));
+    argv.extend(["-p", "--input-format", "stream-json", "--output-format", "stream-json"].map(str::to_owned));
+    argv.extend(["--verbose", "--permission-mode", "default", session].map(str::to_owned));
     argv.push(plan.session.to_string());
-    argv.extend(["--settings".to_owned(), text(settings), "--mcp-config".to_owned(), text(mcp)]);
+    argv.extend(["--settings".to_owned(), text(settings)]);
     argv.extend(["--permission-prompt-tool".to_owned(), PROMPT_TOOL.to_owned()]);
     argv.extend(sources(session_settings.isolation).iter().map(|word| (*word).to_owned()));
     argv.extend(spec.plugins.iter().flat_map(|plugin| ["--plugin-dir".to_owned(), plugin.dir.clone()]));
@@ -152,11 +159,4 @@ fn login(user_settings: Option<&str>) -> Map<String, Value> {
         kept.insert("env".into(), Value::Object(env));
     }
     kept
-}
-
-fn mcp_json(paths: &TurnPaths<'_>, ours: &[(String, String)]) -> Value {
-    let env: Map<String, Value> = ours.iter().map(|(k, v)| (k.clone(), v.clone().into())).collect();
-    let args = ["mcp", "--prompt", hook::PROMPT, "--refusal", &hook::refusal()];
-    let server = json!({ "command": text(paths.windlass_exe), "args": args, "env": env });
-    json!({ "mcpServers": { MCP_SERVER: server } })
 }

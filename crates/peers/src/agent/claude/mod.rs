@@ -71,7 +71,7 @@ impl Dialect for Claude {
     }
 
     fn secret_files(&self) -> &'static [&'static str] {
-        &[launch::SETTINGS, launch::MCP]
+        &[launch::SETTINGS]
     }
 
     fn reader(&self) -> Box<dyn ReadLine> {
@@ -88,6 +88,10 @@ impl Dialect for Claude {
 
     fn write_answer(&self, event: &str, payload: &[u8], answer: &HookAnswer) -> Printed {
         hook::write_answer(event, payload, answer)
+    }
+
+    fn write_reply(&self, request: &str, answer: &str) -> Vec<u8> {
+        hook::write_reply(request, answer)
     }
 }
 

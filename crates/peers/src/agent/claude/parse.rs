@@ -5,6 +5,7 @@
 
 mod assistant;
 mod content;
+mod control;
 mod result;
 mod stamp;
 mod system;
@@ -48,6 +49,8 @@ fn read_any(line: &str, out: &mut Vec<AgentEvent>) -> serde_json::Result<()> {
         "system" => system::read(line, out),
         "result" => result::read(line, out),
         "rate_limit_event" => system::read_rate_limit(line, out),
+        "control_request" => control::read_request(line, out),
+        "control_cancel_request" => control::read_cancel(line, out),
         other => {
             out.push(AgentEvent::Unknown { what: other.to_owned() });
             Ok(())

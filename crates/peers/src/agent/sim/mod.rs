@@ -91,6 +91,10 @@ impl Dialect for Sim {
             _ => Claude.write_answer(event, payload, answer),
         }
     }
+
+    fn write_reply(&self, request: &str, answer: &str) -> Vec<u8> {
+        Claude.write_reply(request, answer)
+    }
 }
 
 /// A reader for lines of both formats.

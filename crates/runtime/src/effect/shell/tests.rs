@@ -71,6 +71,7 @@ impl Stage {
             env: Vec::new(),
             cwd: self.work("").display().to_string(),
             stdin: None,
+            stdin_until: None,
             deadline_ms: None,
             grace_ms: 100,
             merge_stderr: false,

@@ -52,6 +52,9 @@ pub(super) fn lines(screen: Terminal, style: Style, workspace: &str, event: &Age
         | AgentEvent::ToolResult { .. }
         | AgentEvent::Spent { .. }
         | AgentEvent::RateLimit(_)
+        // The run shows the question.
+        | AgentEvent::Asks(_)
+        | AgentEvent::AskWithdrawn { .. }
         | AgentEvent::Notice { .. }
         | AgentEvent::Result(_)
         | AgentEvent::Unknown { .. } => Vec::new(),
