@@ -90,7 +90,7 @@ mod tests {
                 prompt::opening(&rules, 1, None),
                 again,
                 prompt::continuing(&rules, None),
-                prompt::after_interruption(Some(&rules)),
+                prompt::after_interruption(Some(&rules), ""),
             ];
             for text in prompts {
                 assert_eq!(asked_for(&text), expected, "{text}");
@@ -113,5 +113,16 @@ mod tests {
     #[test]
     fn a_prompt_without_a_loop_asks_for_nothing() {
         assert_eq!(asked_for("say <promise> and write"), CompletionForms::default());
+    }
+
+    #[test]
+    fn an_interrupted_session_is_asked_for_the_same_answer_again() {
+        for note in
+            [prompt::task_note(), prompt::signal_note("SIGNAL"), prompt::schema_note(r#"{"type":"array"}"#)]
+        {
+            let text = format!("do it\n\n{note}");
+            assert_eq!(asked_for(&prompt::after_interruption(None, &text)), asked_for(&text), "{note}");
+        }
+        assert_eq!(asked_for(&prompt::after_interruption(None, "do it")), CompletionForms::default());
     }
 }

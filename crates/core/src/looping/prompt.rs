@@ -1,5 +1,6 @@
 //! Writes the prompt of each turn. Works in one pass: text from a user or an agent is never expanded again.
 
+use super::completion::asked_for;
 use super::{BLOCKED_MARKER, LoopRules};
 
 // The words before the forms of completion. `completion` finds the forms in a prompt by them.
@@ -27,14 +28,29 @@ pub fn continuing(rules: &LoopRules, feedback: Option<&str>) -> String {
     parts.join("\n\n")
 }
 
-/// Returns the message for a session that was interrupted during a turn.
-pub fn after_interruption(rules: Option<&LoopRules>) -> String {
+/// Returns the message for a session that was interrupted during a turn. It repeats the form of the answer that
+/// `prompt`, the first message of a session without a loop, asked for.
+pub fn after_interruption(rules: Option<&LoopRules>, prompt: &str) -> String {
     let mut parts = vec![
         "You were interrupted in the middle of this turn. Look at what is already done, then go on from there."
             .to_owned(),
     ];
-    parts.extend(rules.and_then(note));
+    match rules {
+        Some(rules) => parts.extend(note(rules)),
+        None => parts.extend(answer_note(prompt)),
+    }
     parts.join("\n\n")
+}
+
+/// Repeats the form of the answer that a prompt asked for.
+fn answer_note(prompt: &str) -> Option<String> {
+    let forms = asked_for(prompt);
+    if let Some(schema) = &forms.schema {
+        return Some(schema_note(schema));
+    }
+    let notes =
+        forms.lines.iter().map(|line| format!("Only when this is done and verified, {END_WITH}{line}"));
+    Some(notes.collect::<Vec<_>>().join("\n")).filter(|text| !text.is_empty())
 }
 
 /// Returns the message of a person who continued the run.

@@ -451,6 +451,12 @@ impl RunState {
         self.spec.fork_of.as_ref().map_or(self.started, |fork| fork.made)
     }
 
+    /// Returns the start, moved by the time that the run was paused or over. The time since then is the time
+    /// that the run worked.
+    pub fn working_since(&self) -> Moment {
+        self.started.plus_ms(self.bookkeeping.paused_ms).max(self.begun())
+    }
+
     fn counts_finished(&self) -> bool {
         self.spec.only_session().is_some_and(|(step, _)| step.retry.times == 0)
     }

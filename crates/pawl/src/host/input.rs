@@ -15,13 +15,14 @@ use std::path::Path;
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
+use serde_json::Value;
 use serde_json::value::RawValue;
 use windlass_core::launch::LineMark;
 
 use crate::os::{self, FileChanges};
 
 const PART: usize = 64 << 10;
-/// The size limit of a line that can have the mark. Windlass itself reads no longer lines.
+/// The longest line that is read as JSON, as in Windlass itself. A longer line is only searched for the mark.
 const LONGEST_LINE: usize = 8 << 20;
 
 /// The open input of a child.
@@ -89,15 +90,17 @@ impl OpenInput {
 struct OutputLines {
     file: File,
     until: LineMark,
-    /// The start of a line that is not complete yet.
+    /// The start of a line that is not complete yet, or the end of what was searched of a line that is too long.
     line: Vec<u8>,
     /// The current line is too long.
-    skips: bool,
+    is_long: bool,
+    /// A line that is too long has the text of the mark.
+    has_text: bool,
 }
 
 impl OutputLines {
     fn of(file: File, until: LineMark) -> OutputLines {
-        OutputLines { file, until, line: Vec::new(), skips: false }
+        OutputLines { file, until, line: Vec::new(), is_long: false, has_text: false }
     }
 
     /// Reads the new output. Returns true if a line has the mark.
@@ -120,22 +123,38 @@ impl OutputLines {
 
     /// Adds a piece of a line. Returns true if the line is whole and has the mark.
     fn add(&mut self, piece: &[u8], is_whole: bool) -> bool {
-        self.skips |= self.line.len() + piece.len() > LONGEST_LINE;
-        if !self.skips {
-            self.line.extend_from_slice(piece);
+        self.line.extend_from_slice(piece);
+        self.is_long |= self.line.len() > LONGEST_LINE;
+        if self.is_long {
+            self.search();
         }
         if !is_whole {
             return false;
         }
-        let is_marked = !self.skips && is_marked(&self.line, &self.until);
+        let is_marked = if self.is_long { self.has_text } else { is_marked(&self.line, &self.until) };
         self.line.clear();
-        self.skips = false;
+        (self.is_long, self.has_text) = (false, false);
         is_marked
+    }
+
+    /// Searches a line that is too long for the text of the mark, and forgets what was searched. The text may also
+    /// be in a nested object; then the input ends early, which only refuses what the child asks for later.
+    fn search(&mut self) {
+        let LineMark { key, value } = &self.until;
+        let text = format!("{}:{}", Value::from(key.as_str()), Value::from(value.as_str()));
+        self.has_text |= self.line.windows(text.len()).any(|part| part == text.as_bytes());
+        let searched = self.line.len().saturating_sub(text.len());
+        self.line.drain(..searched);
     }
 }
 
 /// Decides whether a line is a JSON object with this field.
 fn is_marked(line: &[u8], mark: &LineMark) -> bool {
+    // Most lines start with the field, which saves reading the rest.
+    let first = line.strip_prefix(b"{\"").and_then(|line| line.strip_prefix(mark.key.as_bytes()));
+    if let Some(rest) = first.and_then(|line| line.strip_prefix(b"\":\"")) {
+        return rest.strip_prefix(mark.value.as_bytes()).is_some_and(|rest| rest.starts_with(b"\""));
+    }
     let Ok(fields) = serde_json::from_slice::<BTreeMap<String, &RawValue>>(line) else { return false };
     let value = fields.get(&mark.key).map(|value| serde_json::from_str::<String>(value.get()));
     matches!(value, Some(Ok(value)) if value == mark.value)
@@ -231,11 +250,16 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_line_is_skipped() {
+    fn an_endless_line_is_only_searched() {
         let mut talk = Conversation::begin(b"");
         talk.append("stdout", &vec![b'x'; LONGEST_LINE + 10]);
-        assert!(talk.input.as_ref().unwrap().output.line.len() <= LONGEST_LINE);
-        talk.append("stdout", b"\n{\"type\":\"result\"}\n");
+        assert!(talk.input.as_ref().unwrap().output.line.len() <= PART);
+        talk.append("stdout", b"\n");
+        assert!(talk.input.is_some());
+        let long = format!("{{\"text\":\"{}\",\"type\":\"res", "x".repeat(LONGEST_LINE));
+        talk.append("stdout", long.as_bytes());
+        assert!(talk.input.is_some());
+        talk.append("stdout", b"ult\"}\n");
         assert!(talk.input.is_none());
     }
 

@@ -46,6 +46,7 @@ pub use repository::{branch_commit, checked_out_at, is_branch_name};
 pub use snapshot::{
     ChangedFile, DiffForm, LeftAlone, RestorePlan, SnapshotError, SnapshotFolder, SnapshotRequest,
     changed_files, commits_since, diff_trees, plan_restore, restore, save_before, take_snapshot,
+    unsaved_changes,
 };
 pub use worktree::{Worktree, WorktreeError, ahead, changes, is_clean, list, refresh};
 

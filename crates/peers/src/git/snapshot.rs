@@ -11,6 +11,7 @@ mod kept;
 mod own;
 mod restore;
 mod scan;
+mod spared;
 
 use std::fs;
 use std::io;
@@ -28,6 +29,7 @@ use kept::KeptFiles;
 use own::{OwnRepository, Refs};
 pub use restore::{LeftAlone, RestorePlan, plan_restore, restore, save_before};
 use scan::{Candidates, ImportStream};
+pub use spared::unsaved_changes;
 
 /// The largest file that a snapshot contains, in bytes.
 const MAX_FILE: u64 = 50 * 1024 * 1024;

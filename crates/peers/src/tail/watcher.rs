@@ -145,7 +145,7 @@ struct WatchTask {
 impl WatchTask {
     async fn run(mut self) {
         let (mut next_look, mut pause) = (Instant::now(), LOOK_EVERY);
-        let (mut speaking, mut next_read) = (0, Instant::now());
+        let mut next_read = Instant::now();
         loop {
             if !self.is_behind() {
                 self.sleep_until(next_look).await;
@@ -160,7 +160,7 @@ impl WatchTask {
                 pause = LOOK_AT_LEAST_EVERY.min(pause * 2);
                 next_look = Instant::now() + pause;
             }
-            speaking = self.serve();
+            let speaking = self.serve();
             next_read = Instant::now() + read_every(speaking);
             if !was_quiet || !self.has_all_notices() {
                 pause = LOOK_EVERY;

@@ -46,7 +46,7 @@ pub struct GcBranch {
     /// The run that started all others of its family.
     pub(crate) root: RunId,
     /// A folder of the repository.
-    pub(crate) repo: PathBuf,
+    pub repo: PathBuf,
     pub branch: String,
     /// The folder of the worktree, if there is one.
     pub worktree: Option<PathBuf>,

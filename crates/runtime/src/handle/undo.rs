@@ -3,6 +3,7 @@
 //! An undo first saves the folder as it is, and only then restores an earlier state. A crash in between loses
 //! nothing, and another undo finishes the work.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,8 @@ pub use windlass_peers::git::{ChangedFile, DiffForm, LeftAlone};
 
 /// The folder in the run's folder that lists the states before each undo.
 const UNDOS: &str = "undo";
+/// Undos of version 1 also took back the changes of people.
+const UNDO_VERSION: u32 = 2;
 const RECORD_MAX: u64 = 16 * 1024 * 1024;
 /// The width of the list of changes of a run.
 const COLUMNS: usize = 76;
@@ -244,7 +247,10 @@ impl Handle {
             let request = SnapshotRequest { reference, title: &title, also: &[] };
             let saved = git::save_before(folder, request, &to.snapshot)?;
             let saved = saved.ok_or_else(|| UndoFailure::Use(self.no_snapshots(snapshots)))?;
-            let plan = git::plan_restore(folder.path, &saved, &to.snapshot)?;
+            let mut plan = git::plan_restore(folder, &saved, &to.snapshot)?;
+            if let Some(changed) = changed_by_run(snapshots, to, &undos)? {
+                plan.keep_only(&changed, "you changed it after the run");
+            }
             Ok::<_, UndoFailure>((saved, plan))
         };
         let (mut now, mut plan) = save(None)?;
@@ -253,6 +259,11 @@ impl Handle {
             (now, plan) = save(Some(&reference))?;
             self.home.crash.point(|| {});
         }
+        let unsaved = git::unsaved_changes(folder.path, &now, &to.snapshot, to.at.0)?;
+        let left = || {
+            let is_new = |file: &&LeftAlone| plan.left.iter().all(|known| known.path != file.path);
+            plan.left.iter().chain(unsaved.iter().filter(is_new)).cloned().collect()
+        };
         let mut result = UndoResult {
             run: run.clone(),
             folder: to.folder.clone(),
@@ -260,8 +271,8 @@ impl Handle {
             saved: None,
             written: plan.written(),
             removed: plan.removed(),
-            left: plan.left.clone(),
-            since: changed_since(snapshots, to, &now)?,
+            left: left(),
+            since: touched(&plan, changed_since(snapshots, to, &now)?),
             commits: 0,
             branch: None,
             unfinished: None,
@@ -272,7 +283,14 @@ impl Handle {
         result.unfinished = unfinished.map(|number| SnapshotName::Undo { number });
         if is_needed {
             result.saved = Some(SavedState { name, reference, commit: now.commit.clone() });
-            result.left = self.restore(&store, to, number, now, &plan)?;
+            let could_not = self.restore(&store, to, number, now, &plan)?;
+            let is_new = |file: &LeftAlone| result.left.iter().all(|known| known.path != file.path);
+            let could_not: Vec<LeftAlone> = could_not.into_iter().filter(is_new).collect();
+            for list in [&mut result.written, &mut result.removed] {
+                list.retain(|path| could_not.iter().all(|file| file.path != *path));
+            }
+            result.left.extend(could_not);
+            result.left.sort_by(|a, b| a.path.cmp(&b.path));
         }
         if mode == UndoMode::Perform {
             self.finish_undos(run, &to.folder)?;
@@ -294,7 +312,7 @@ impl Handle {
         plan: &RestorePlan,
     ) -> Result<Vec<LeftAlone>, UndoFailure> {
         let folder = to.folder.clone();
-        let record = UndoRecord { v: 1, at: now(), folder, snapshot: saved, finished: false };
+        let record = UndoRecord { v: UNDO_VERSION, at: now(), folder, snapshot: saved, finished: false };
         self.write_undo(&store.run, number, &record)?;
         let own = store.own(&to.folder);
         let mut after_each = || self.home.crash.point(|| {});
@@ -376,6 +394,12 @@ impl Handle {
     }
 }
 
+/// Keeps the files that a plan writes or removes.
+fn touched(plan: &RestorePlan, files: Vec<String>) -> Vec<String> {
+    let (written, removed) = (plan.written(), plan.removed());
+    files.into_iter().filter(|file| written.contains(file) || removed.contains(file)).collect()
+}
+
 /// An error inside an undo.
 enum UndoFailure {
     Use(SnapshotUseError),
@@ -443,4 +467,31 @@ fn changed_since(
     let changed = git::changed_files(Path::new(&to.folder), &last.snapshot.tree, &now.tree);
     // A deleted snapshot says nothing.
     Ok(changed.unwrap_or_default().into_iter().map(|file| file.path).collect())
+}
+
+/// Returns the files that differ between any two snapshots of the run in a folder. An undo touches no others,
+/// because they belong to the person. Returns `None` if nothing is known about that.
+fn changed_by_run(
+    snapshots: &RunSnapshots,
+    to: &KeptSnapshot,
+    undos: &[(u32, UndoRecord)],
+) -> Result<Option<HashSet<String>>, SnapshotError> {
+    let is_old = |(_, undo): &(u32, UndoRecord)| undo.folder == to.folder && undo.v < UNDO_VERSION;
+    if undos.iter().any(is_old) {
+        return Ok(None);
+    }
+    let is_of_run =
+        |kept: &&KeptSnapshot| kept.folder == to.folder && !matches!(kept.name, SnapshotName::Undo { .. });
+    let trees: Vec<&str> =
+        snapshots.all.iter().filter(is_of_run).map(|kept| kept.snapshot.tree.as_str()).collect();
+    let mut changed = HashSet::new();
+    for (from, to_tree) in trees.iter().zip(trees.iter().skip(1)).filter(|(from, to)| from != to) {
+        match git::changed_files(Path::new(&to.folder), from, to_tree) {
+            Ok(files) => changed.extend(files.into_iter().map(|file| file.path)),
+            // A deleted snapshot says nothing.
+            Err(SnapshotError::Git(_)) => return Ok(None),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(Some(changed))
 }

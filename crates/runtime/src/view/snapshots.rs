@@ -26,6 +26,8 @@ pub struct RunSnapshots {
     pub all: Vec<KeptSnapshot>,
     /// The reason why the last snapshot that failed did so.
     pub failed: Option<String>,
+    /// The snapshots before the turns that were cut off and continued later.
+    before_cut: Vec<(SnapshotName, KeptSnapshot)>,
 }
 
 /// An error: a query matches no snapshot, or several.
@@ -48,7 +50,7 @@ impl RunSnapshots {
         records: impl IntoIterator<Item = &'a Record>,
     ) -> RunSnapshots {
         let (run, workspace) = (run.clone(), workspace.to_owned());
-        let mut snapshots = RunSnapshots { run, workspace, checkout: None, all: Vec::new(), failed: None };
+        let mut snapshots = RunSnapshots::empty(run, workspace);
         for record in records {
             let Event::FolderSaved { name, folder, end } = &record.event else { continue };
             match end {
@@ -62,8 +64,22 @@ impl RunSnapshots {
         snapshots
     }
 
+    fn empty(run: RunId, workspace: String) -> RunSnapshots {
+        let (all, before_cut) = (Vec::new(), Vec::new());
+        RunSnapshots { run, workspace, checkout: None, all, failed: None, before_cut }
+    }
+
     pub(crate) fn add(&mut self, kept: KeptSnapshot) {
-        self.all.retain(|other| other.name != kept.name);
+        if let Some(at) = self.all.iter().position(|other| other.name == kept.name) {
+            let is_continued =
+                self.all.iter().skip(at).any(|other| matches!(other.name, SnapshotName::Resumed { .. }));
+            let before = self.before(&kept.name).ok().cloned();
+            self.all.remove(at);
+            if let (SnapshotName::Turn { .. }, true, Some(before)) = (&kept.name, is_continued, before) {
+                self.before_cut.retain(|(name, _)| *name != kept.name);
+                self.before_cut.push((kept.name.clone(), before));
+            }
+        }
         self.all.push(kept);
     }
 
@@ -107,8 +123,12 @@ impl RunSnapshots {
         }
     }
 
-    /// Returns the snapshot before another one, in the same folder.
+    /// Returns the snapshot before another one, in the same folder. For a turn that was cut off and continued,
+    /// this is the one before its first part.
     pub fn before(&self, name: &SnapshotName) -> Result<&KeptSnapshot, NoSuchSnapshot> {
+        if let Some((_, before)) = self.before_cut.iter().find(|(cut, _)| cut == name) {
+            return Ok(before);
+        }
         let nothing = || NoSuchSnapshot::NothingBefore { run: self.run.clone(), name: name.clone() };
         let at = self.all.iter().position(|kept| kept.name == *name).ok_or_else(nothing)?;
         let (earlier, rest) = self.all.split_at(at);
@@ -148,7 +168,7 @@ mod tests {
 
     fn of(names: &[(SnapshotName, &str)]) -> RunSnapshots {
         let (run, workspace) = (RunId::new("r"), "/w".to_owned());
-        let mut all = RunSnapshots { run, workspace, checkout: None, all: Vec::new(), failed: None };
+        let mut all = RunSnapshots::empty(run, workspace);
         names.iter().for_each(|(name, folder)| all.add(kept(name.clone(), folder)));
         all
     }
@@ -172,6 +192,15 @@ mod tests {
         assert_eq!(one.last().unwrap().name, SnapshotName::End);
         assert_eq!(one.before(&turn("loop", 1)).unwrap().name, turn("loop", 0));
         assert!(one.before(&SnapshotName::Start).is_err());
+    }
+
+    #[test]
+    fn a_turn_that_was_cut_off_and_continued_starts_where_it_first_started() {
+        let resumed = |number| SnapshotName::Resumed { number };
+        let names = [turn("a", 1), turn("a", 2), resumed(1), turn("a", 2), resumed(2), turn("a", 3)];
+        let cut = of(&names.map(|name| (name, "/w")));
+        assert_eq!(cut.before(&turn("a", 2)).unwrap().name, turn("a", 1));
+        assert_eq!(cut.before(&turn("a", 3)).unwrap().name, resumed(2));
     }
 
     #[test]

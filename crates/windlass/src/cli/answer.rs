@@ -13,6 +13,7 @@ use super::complete::{self, OfferedRuns};
 use super::default_run;
 use super::feed::{choice, choices, chosen, envelope, gist, naming, none_of, words};
 use super::invocation::{Invocation, print, wait_for};
+use super::next_command;
 use super::report::{Report, note};
 use super::sanitize::plain_line;
 use crate::exit::Exit;
@@ -178,8 +179,13 @@ pub(super) fn open(
         None => default_run::waiting(&invocation, &handle, is_meant)?,
     };
     let view = handle.view(&run)?;
-    if view.state.is_done() {
-        return Err(RunError::Over(run).into());
+    if let Some(outcome) = view.state.outcome() {
+        let next = next_command::command(&run, outcome);
+        let report = Report::from(RunError::Over(run));
+        return Err(match next {
+            Some(next) => report.hint(format!("{next}; then it asks again")),
+            None => report,
+        });
     }
     let hook = to.map(HookId::new);
     let mut asks = handle.family(&view).asks();

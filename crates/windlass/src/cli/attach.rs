@@ -13,10 +13,10 @@ use super::feed::words;
 use super::invocation::{Invocation, block_on};
 use super::next_command;
 use super::output::OutputWriter;
-use super::report::{Report, note};
+use super::report::Report;
 use super::task_watch::TaskWatch;
 use super::terminal_prompt::FeedKey;
-use super::watch::{WatchFlags, ending_lines, exit_of};
+use super::watch::{WatchFlags, ending_lines, exit_of, left_running};
 use crate::exit::Exit;
 
 /// The interval at which Windlass checks that the process of the run is alive.
@@ -146,15 +146,18 @@ async fn follow(
         AttachEnd::Over => {
             let state = handle.view(&run)?.state;
             if !args.watch.json {
-                let mut lines = ending_lines(invocation, handle, &state, words::now().since(state.begun()));
+                let mut lines =
+                    ending_lines(invocation, handle, &state, words::now().since(state.working_since()));
                 lines.extend(next_command::lines(&state));
                 face.write(&mut out, &lines);
             }
             out.end(exit_of(&state))
         }
         AttachEnd::Left => {
-            note(&format!("run {run} continues in the background: `windlass attach {run}` returns to it"));
-            out.end(Exit::Completed)
+            // The feed has left the screen before the note comes.
+            let ended = out.end(Exit::Completed);
+            left_running(&run);
+            ended
         }
         AttachEnd::Lost => Err(Report::new(Exit::Agent, format!("the process that ran {run} is gone"))
             .hint(format!("no step is lost: `windlass resume {run}` continues it"))),

@@ -3,6 +3,8 @@
 //! Every command that needs a run uses this rule and tells which run it chose. Only `resume` has its own
 //! rule, in `runtime::view::NewestRun`: it waits for an owner that is dying.
 
+use std::path::Path;
+
 use windlass_core::id::RunId;
 use windlass_core::run::{Ask, FinalStatus};
 use windlass_runtime::handle::Handle;
@@ -30,6 +32,8 @@ const NAMED: usize = 3;
 pub(super) enum DefaultRun {
     /// The newest run.
     Newest,
+    /// The newest run whose own folder still exists.
+    NewestWithFolder,
     /// The newest run that is not over.
     NewestOpen,
     /// The newest run that is not over, else the newest interrupted run.
@@ -52,6 +56,11 @@ pub(super) fn choose(
     let open = || handle.runs(&here(invocation, StatusFilter::Open));
     let (chosen, why) = match default {
         DefaultRun::Newest => (newest(StatusFilter::Any)?, "the newest of this folder"),
+        DefaultRun::NewestWithFolder => {
+            let runs = handle.runs(&here(invocation, StatusFilter::Any))?;
+            let newest = runs.iter().find(|run| Path::new(&run.workspace).is_dir()).or(runs.first()).cloned();
+            (newest, "the newest of this folder")
+        }
         DefaultRun::NewestOpen => (newest(StatusFilter::Open)?, "the newest of this folder that is not over"),
         DefaultRun::NewestOpenOrInterrupted => match newest(StatusFilter::Open)? {
             Some(open) => (Some(open), "the newest of this folder that is not over"),

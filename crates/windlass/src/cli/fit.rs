@@ -1,13 +1,16 @@
 //! Fits lines to the terminal: wraps and shortens at blanks, never inside a word.
 //!
 //! Without a terminal nothing is changed: programs read whole lines. A word that is wider than the line stays
-//! whole, because it is a path or a command that a person copies.
+//! whole, because it is a path that a person copies. So does a command: on a line of its own, below its label.
 
 use super::sanitize::{columns, fitting, padded};
 
 /// Wraps a line. All lines but the first start with `indent`.
 pub(crate) fn wrap(line: &str, indent: &str, width: Option<usize>) -> Vec<String> {
     let Some(width) = width.filter(|width| visible(line) > *width) else { return vec![line.to_owned()] };
+    if let Some((label, command)) = labelled_command(line) {
+        return vec![label.to_owned(), format!("{indent}{command}")];
+    }
     let lead: String = line.chars().take_while(|c| *c == ' ').collect();
     let (mut lines, mut current, mut is_empty) = (Vec::new(), lead, true);
     for word in line.trim_start().split(' ') {
@@ -23,6 +26,18 @@ pub(crate) fn wrap(line: &str, indent: &str, width: Option<usize>) -> Vec<String
     }
     lines.push(current.trim_end().to_owned());
     lines
+}
+
+/// The programs whose commands a person copies from a line.
+const PROGRAMS: [&str; 3] = ["git ", "(cd ", "windlass "];
+
+/// Splits `label: COMMAND`. A list of commands is no command.
+fn labelled_command(line: &str) -> Option<(&str, &str)> {
+    let at = line.find(": ")? + 1;
+    let (label, command) = line.split_at_checked(at)?;
+    let command = command.trim_start();
+    let is_command = PROGRAMS.iter().any(|program| command.starts_with(program));
+    (is_command && !command.contains(", ")).then_some((label, command))
 }
 
 /// Wraps every line, each below its own first word.
@@ -98,6 +113,15 @@ mod tests {
         assert_eq!(wrap("as wide as it wants", "  ", None), ["as wide as it wants"]);
         assert_eq!(wrap("fits", "  ", Some(4)), ["fits"]);
         assert_eq!(wrap_all(&["  one two three".to_owned()], 2, Some(10)), ["  one two", "    three"]);
+    }
+
+    #[test]
+    fn a_command_is_never_wrapped() {
+        assert_eq!(
+            wrap("  commit them: (cd /a/path && git commit)", "    ", Some(20)),
+            ["  commit them:", "    (cd /a/path && git commit)"]
+        );
+        assert_eq!(wrap("more: windlass show a, windlass logs a", "  ", Some(24)).len(), 2);
     }
 
     #[test]

@@ -159,7 +159,7 @@ fn shown(screen: Terminal, plan: &GcPlan, args: &Args) -> Vec<String> {
         lines.push(strong(&format!("to remove, {} in all:", size(bytes))));
     }
     let age = written(args.older_than);
-    lines.extend(list(screen, "branches of tasks, with their worktrees", &branches, 0));
+    lines.extend(list(screen, "branches of runs and tasks, with their worktrees", &branches, 3));
     lines.extend(list(screen, &format!("runs that ended more than {age} ago"), &runs, 4));
     lines.extend(list(screen, "files that killed processes left", &files, 0));
     if has_runs {
@@ -186,9 +186,11 @@ fn list<const N: usize>(screen: Terminal, title: &str, rows: &[[String; N]], fle
     lines
 }
 
-fn branch_row(branch: &GcBranch) -> [String; 3] {
+fn branch_row(branch: &GcBranch) -> [String; 4] {
     let at = if branch.worktree.is_some() { size(branch.bytes) } else { "no worktree".to_owned() };
-    [plain_line(&branch.branch), at, format!("{} has its work", plain_line(&branch.target))]
+    let repository = plain_line(&branch.repo.display().to_string());
+    let target = format!("{} has its work", plain_line(&branch.target));
+    [plain_line(&branch.branch), at, target, format!("in {repository}")]
 }
 
 fn run_row(run: &GcRun, now: Moment) -> [String; 5] {

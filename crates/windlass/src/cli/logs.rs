@@ -122,7 +122,8 @@ impl FollowedRun<'_> {
     fn end(mut self, invocation: &Invocation) -> Result<Exit, Report> {
         let view = self.handle.view(self.run)?;
         if let Face::Timed(..) = self.face {
-            let lines = ending_lines(invocation, self.handle, &view.state, self.at.since(view.state.begun()));
+            let lines =
+                ending_lines(invocation, self.handle, &view.state, self.at.since(view.state.working_since()));
             self.face.write(&mut self.out, &lines);
         }
         if view.status.is_crashed() {

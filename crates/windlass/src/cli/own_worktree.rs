@@ -54,7 +54,7 @@ pub(super) fn lines(report: &WorktreeReport) -> Vec<String> {
     }
     if files > 0 {
         let there = shell_word(&plain_line(&own.top));
-        lines.push(format!("  commit them:     cd {there} && git add -A && git commit"));
+        lines.push(format!("  commit them:     (cd {there} && git add -A && git commit)"));
     }
     if commits > 0 {
         let target = own.target.as_deref().unwrap_or(&own.base);

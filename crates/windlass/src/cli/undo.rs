@@ -53,7 +53,7 @@ fn query(text: &str) -> Result<SnapshotQuery, String> {
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     let invocation = Invocation::look()?;
     let handle = invocation.open_to_ask()?;
-    let run = default_run::choose(&invocation, &handle, args.run.as_deref(), DefaultRun::Newest)?;
+    let run = default_run::choose(&invocation, &handle, args.run.as_deref(), DefaultRun::NewestWithFolder)?;
     let mode = if args.dry_run { UndoMode::Plan } else { UndoMode::Perform };
     let result = match handle.undo(&run, args.to.as_ref(), mode) {
         Ok(result) => result,
@@ -115,7 +115,7 @@ fn lines(screen: Terminal, result: &UndoResult, mode: UndoMode) -> Vec<String> {
             &result.since,
         ));
         let hint = format!("windlass undo {run} --to {}", saved.name);
-        lines.push(format!("saved the files as they were: {} ({})", saved.name, saved.reference));
+        lines.push(format!("the files before this undo: {} ({})", saved.name, saved.reference));
         lines.push(format!("take this back: {hint}"));
     }
     if mode == UndoMode::Plan && !is_same {
@@ -124,8 +124,9 @@ fn lines(screen: Terminal, result: &UndoResult, mode: UndoMode) -> Vec<String> {
     if result.commits > 0 && !is_same {
         let branch = result.branch.as_deref().map_or("HEAD".to_owned(), plain_line);
         let commits = words::count(result.commits, "commit");
-        let (verb, them) = if result.commits == 1 { ("stays", "it") } else { ("stay", "them") };
-        lines.push(format!("{commits} since then {verb} on {branch}; `git revert` takes {them} back"));
+        let verb = if result.commits == 1 { "stays" } else { "stay" };
+        lines.push(format!("{commits} since then {verb} on {branch}"));
+        lines.push("to take that back too, commit the files as they are now: git commit -a".to_owned());
     }
     if let Some(earlier) = &result.unfinished {
         lines.push(format!("an earlier undo was cut off; the files before it are in {earlier}"));

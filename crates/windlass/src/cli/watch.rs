@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use windlass_core::id::RunId;
-use windlass_core::run::RunState;
+use windlass_core::run::{FinalStatus, RunState};
 use windlass_core::time::Moment;
 use windlass_runtime::handle::{Handle, OwnedRun};
 use windlass_runtime::view::{AgentWords, Family, FeedScope, FeedStart, Subscription};
@@ -14,7 +14,8 @@ use windlass_runtime::view::{AgentWords, Family, FeedScope, FeedStart, Subscript
 use super::alert::Alert;
 use super::drive::{FollowEnd, KEYS, RunKeeping, Viewer, drive};
 use super::feed::{
-    Changes, Face, RunEnding, Style, TurnCount, envelope, left_branches, open_tasks, summary, words,
+    Changes, Face, RunEnding, Style, TurnCount, envelope, kept_branches, left_branches, open_tasks, summary,
+    words,
 };
 use super::invocation::Invocation;
 use super::next_command;
@@ -136,22 +137,24 @@ impl WatchFlags {
                 // The background process starts these commands again.
                 windlass_runtime::plan::give_up();
                 handle.leave_in_background(begun)?;
-                note(&format!(
-                    "run {run} continues in the background: `windlass attach {run}` returns to it"
-                ));
-                return Ok(Exit::Completed);
+                // The feed has left the screen before the note comes.
+                let ended = out.end(Exit::Completed);
+                left_running(&run);
+                return ended;
             }
             FollowEnd::Left => {
                 // The process that resumes the run starts these commands again.
                 windlass_runtime::plan::give_up();
+                let ended = out.end(Exit::Interrupted);
                 note(&format!(
                     "the agent of run {run} keeps working: `windlass resume {run}` continues the run"
                 ));
-                return Ok(Exit::Interrupted);
+                return ended;
             }
         };
         if let Face::Human(_) = face {
-            let mut lines = ending_lines(invocation, handle, &state, words::now().since(state.begun()));
+            let mut lines =
+                ending_lines(invocation, handle, &state, words::now().since(state.working_since()));
             lines.extend(tasks.tally().iter().flat_map(open_tasks));
             let worktree = handle.worktree_of(&state.spec).map(|report| own_worktree::lines(&report));
             lines.extend(worktree.unwrap_or_default().into_iter().map(|line| format!("  {line}")));
@@ -244,8 +247,17 @@ pub(crate) fn ending_lines(
         lines.push(format!("  take the changes back: windlass undo {}", state.run));
     }
     // A repository that cannot be read does not change how the run ended.
-    lines.extend(left_branches(&handle.left_branches(&state.run).unwrap_or_default()));
+    let left = handle.left_branches(&state.run).unwrap_or_default();
+    lines.extend(match outcome.status {
+        FinalStatus::Interrupted => kept_branches(&left),
+        _ => left_branches(&left),
+    });
     lines
+}
+
+/// Says how to return to a run that stays in the background.
+pub(super) fn left_running(run: &RunId) {
+    note(&format!("run {run} stays in the background; to return: windlass attach {run}"));
 }
 
 /// Returns the exit code of a run. If the owner stopped before the run ended, that is an error.

@@ -66,11 +66,14 @@ fn what_a_killed_demo_left_is_removed_by_the_next() {
     until(soon(), || here().next().is_some());
     killed.kill().unwrap();
     killed.wait().unwrap();
-    for process in here() {
-        // Gone already is as good as killed.
-        let _ = kill_process(Pid::from_raw(process.pid).unwrap(), Signal::KILL);
-    }
-    until(soon(), || here().next().is_none());
+    // A process that was just being started has no command yet, so look again until nothing is left.
+    until(soon(), || {
+        for process in here() {
+            // Gone already is as good as killed.
+            let _ = kill_process(Pid::from_raw(process.pid).unwrap(), Signal::KILL);
+        }
+        here().next().is_none() && stage.place.processes().is_empty()
+    });
     assert_eq!(fs::read_dir(&temp).unwrap().count(), 2);
     assert_exit(&stage.command(&["demo", "--fast"]).env("TMPDIR", &temp).output().unwrap(), 0);
     let left: Vec<_> = fs::read_dir(&temp).unwrap().map(|entry| entry.unwrap().file_name()).collect();

@@ -468,8 +468,14 @@ fn a_run_left_in_the_background_is_attached_to_and_answered_there() {
     let terminal = Terminal::open(&stage, "windlass loop x --driver sim; sh");
     terminal.shows("hello");
     terminal.types(&["d"]);
-    terminal.shows("continues in the background: `windlass attach");
+    let screen = terminal.shows("stays in the background; to return: windlass attach");
+    assert!(!screen.contains("d background"), "the keys are gone: {screen}");
     stage.newest("running");
+    terminal.types(&["clear; windlass attach", "Enter"]);
+    terminal.shows("d background, Ctrl-C interrupt");
+    terminal.types(&["d"]);
+    let screen = terminal.shows("stays in the background; to return: windlass attach");
+    assert!(!screen.contains("d background"), "the keys are gone: {screen}");
     terminal.types(&["clear; windlass attach; echo $? > ../code", "Enter"]);
     terminal.shows("d background, Ctrl-C interrupt");
     std::fs::write(stage.place.repo().join("go"), "").unwrap();
@@ -499,12 +505,12 @@ fn a_run_is_left_in_the_background_at_a_question_and_answered_later() {
     terminal.shows("> d");
     terminal.types(&["C-u"]);
     terminal.types(&["C-d"]);
-    terminal.shows("continues in the background: `windlass attach");
+    terminal.shows("stays in the background; to return: windlass attach");
     stage.newest("waiting");
     terminal.types(&["clear; windlass attach; echo $? > ../code", "Enter"]);
     eventually(soon(), || {
         let screen = terminal.shows("Ctrl-D leaves the run in the background");
-        (!screen.contains("continues in the background")).then_some(())
+        (!screen.contains("stays in the background")).then_some(())
     });
     terminal.types(&["C-d"]);
     assert_eq!(terminal.code(), "0");

@@ -84,7 +84,7 @@ fn play(script: &Path, victim: Victim, point: u64) -> bool {
     }
     let ran = going.end();
     let has_left = ran.code == 0;
-    assert!(!has_left || ran.stdout.contains("continues in the background"), "{victim:?} {point}: {ran}");
+    assert!(!has_left || ran.stdout.contains("stays in the background"), "{victim:?} {point}: {ran}");
     fs::write(place.repo().join("go"), "").unwrap();
     let Some(run) = run_of(&place) else { return true };
     if victim == Victim::WatchedAndResumed {
@@ -175,7 +175,7 @@ fn a_run_that_is_left_twice_is_one_run_with_one_agent() {
         assert!(going.wait_for_end_or(|| place.repo().join("sign").exists() && shows_keys()));
         going.types(b"d");
         let ran = going.end();
-        assert!(ran.code == 0 && ran.stdout.contains("continues in the background"), "{arguments}: {ran}");
+        assert!(ran.code == 0 && ran.stdout.contains("stays in the background"), "{arguments}: {ran}");
         // `attach` takes a run with a live process.
         until(LIMIT, || status(&place) == "running");
     }

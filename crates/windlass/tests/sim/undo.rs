@@ -107,6 +107,7 @@ fn an_undo_brings_every_file_back_byte_for_byte_and_can_be_undone() {
     let words = [
         "brought the files back as they were before the run",
         "1 commit since then stays on main",
+        "git commit -a",
         &format!("windlass undo {} --to undo-1", ran.run()),
         &format!("refs/windlass/{}/undo/1", ran.run()),
     ];
@@ -172,17 +173,113 @@ fn a_diff_shows_a_turn_several_turns_or_the_whole_run() {
 }
 
 #[test]
-fn what_a_person_changed_after_the_run_is_saved_first_and_said() {
+fn what_a_person_changed_after_the_run_is_saved_or_left_alone() {
     let place = place();
     let ran = place.go(&["loop", "work", "--json"]);
     fs::write(place.repo().join("README.md"), "a person's, after the run\n").unwrap();
     fs::write(place.repo().join("new"), "a person's\n").unwrap();
     let undone = place.go(&["undo", ran.run()]);
     assert_eq!(undone.code, 0, "{undone}");
-    let told = "changed since the run, and saved in undo-1\n    README.md\n    new\n";
-    assert!(undone.stdout.contains(told), "{undone}");
-    let saved = format!("refs/windlass/{}/undo/1:new", ran.run());
-    assert_eq!(place.sealed.git(["show", &saved]), "a person's");
+    let told =
+        ["changed since the run, and saved in undo-1\n    README.md\n", "new (you changed it after the run)"];
+    assert!(told.iter().all(|told| undone.stdout.contains(told)), "{undone}");
+    let saved = format!("refs/windlass/{}/undo/1:README.md", ran.run());
+    assert_eq!(place.sealed.git(["show", &saved]), "a person's, after the run");
+    let text = |name: &str| fs::read_to_string(place.repo().join(name)).unwrap();
+    assert_eq!((text("README.md").as_str(), text("new").as_str()), ("mine, dirty\n", "a person's\n"));
+    // Neither another undo nor its undo touches the new file.
+    for to in ["start", "undo-1", "2", "start"] {
+        fs::write(place.repo().join("new"), to).unwrap();
+        assert_eq!(place.go(&["undo", ran.run(), "--to", to]).code, 0);
+        assert_eq!(text("new"), to);
+    }
+    assert_eq!(text("README.md"), "mine, dirty\n");
+}
+
+/// A turn that runs a command.
+fn turn_of(command: &str) -> Value {
+    json!([{"steps": [{"bash": command}, done(), say("Done.")]}])
+}
+
+#[test]
+fn a_folder_in_the_place_of_a_file_is_saved_with_everything_in_it() {
+    let place = Place::playing(turn_of("rm -r dir; echo f > dir"));
+    let dir = place.repo().join("dir");
+    fs::create_dir(&dir).unwrap();
+    fs::write(dir.join("one"), "1\n").unwrap();
+    let ran = place.go(&["loop", "work", "--json"]);
+    fs::remove_file(&dir).unwrap();
+    fs::create_dir(&dir).unwrap();
+    fs::write(dir.join("one"), "1\n").unwrap();
+    fs::write(dir.join("mine"), "mine\n").unwrap();
+    let before = files(&place.repo());
+    let undone = data(&place.go(&["undo", ran.run(), "--to", "1", "--json"]), "undo");
+    assert!(!paths(&undone["restored"]).contains(&"dir"), "{undone}");
+    assert_eq!(fs::read_to_string(dir.join("mine")).unwrap(), "mine\n", "a person's file stays");
+    let saved = format!("refs/windlass/{}/undo/1", ran.run());
+    let saved = place.sealed.git(["ls-tree", "-r", "--name-only", &saved]);
+    assert!(saved.contains("dir/mine") && saved.contains("dir/one"), "{saved}");
+    assert_eq!(place.go(&["undo", ran.run(), "--to", "undo-1"]).code, 0);
+    assert_eq!(files(&place.repo()), before);
+}
+
+#[test]
+fn files_that_git_ignored_before_the_run_are_not_removed() {
+    let place = Place::playing(turn_of("rm .gitignore; echo x >> a; rm -rf nest/.git; echo new > made"));
+    let repo = place.repo();
+    fs::write(repo.join(".gitignore"), ".env\nbuild/\n").unwrap();
+    fs::write(repo.join(".env"), "secret\n").unwrap();
+    for folder in ["build", "nest"] {
+        fs::create_dir(repo.join(folder)).unwrap();
+    }
+    fs::write(repo.join("build/o"), "o\n").unwrap();
+    fs::write(repo.join("nest/n"), "n\n").unwrap();
+    place.sealed.git(["init", "--quiet", "nest"]);
+    let before = files(&repo);
+    let ran = place.go(&["loop", "work", "--json"]);
+    let undone = data(&place.go(&["undo", ran.run(), "--json"]), "undo");
+    assert_eq!(files(&repo), before, "{undone}");
+    assert_eq!(paths(&undone["removed"]), ["a", "made"], "{undone}");
+}
+
+#[test]
+fn what_cannot_be_restored_is_named() {
+    let place = Place::playing(turn_of(
+        "truncate -s 60M data; rm pipe; mkfifo pipe; echo x >> big; echo changed > hidden; echo a > assumed",
+    ));
+    let repo = place.repo();
+    for name in ["data", "pipe", "hidden", "assumed"] {
+        fs::write(repo.join(name), "small\n").unwrap();
+    }
+    fs::File::create(repo.join("big")).unwrap().set_len(60 << 20).unwrap();
+    place.sealed.git(["add", "hidden", "assumed"]);
+    place.sealed.git(["commit", "--quiet", "--message", "hidden"]);
+    place.sealed.git(["update-index", "--skip-worktree", "hidden"]);
+    place.sealed.git(["update-index", "--assume-unchanged", "assumed"]);
+    let ran = place.go(&["loop", "work", "--json"]);
+    let undone = data(&place.go(&["undo", ran.run(), "--json"]), "undo");
+    let left = undone["left_alone"].as_array().unwrap().iter().map(|file| file["path"].as_str().unwrap());
+    assert_eq!(left.collect::<Vec<_>>(), ["big", "data", "pipe"], "{undone}");
+    let text = |name: &str| fs::read_to_string(repo.join(name)).unwrap();
+    assert_eq!((text("hidden").as_str(), text("assumed").as_str()), ("small\n", "small\n"));
+}
+
+#[test]
+fn a_turn_that_was_interrupted_and_continued_shows_all_its_changes() {
+    let place = Place::playing(json!([
+        {"steps": [write("one", "1\n"), {"tracker": {"append": "- one"}}, say("More.")]},
+        {"steps": [write("two", "2\n"), {"wait_for": "go"}, write("three", "3\n"), done(), say("Done.")]},
+    ]));
+    let mut going = place.start(&["loop", "work", "--json"]);
+    let run = going.run();
+    place.file_exists("two");
+    going.signal(rustix::process::Signal::INT);
+    going.end();
+    fs::write(place.repo().join("go"), "").unwrap();
+    assert_eq!(place.go(&["resume", &run, "--json"]).code, 0);
+    let diff = place.go(&["diff", &run, "2", "--stat"]);
+    assert!(diff.stdout.contains("two") && diff.stdout.contains("three"), "{diff}");
+    assert!(!diff.stdout.contains("one"), "{diff}");
 }
 
 #[test]

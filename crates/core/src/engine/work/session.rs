@@ -201,7 +201,7 @@ pub(super) fn cut_off_in_session(work: &mut SessionWork, unanswered: &[HookId]) 
     }
     match count_interruption(work, NO_OWNER) {
         Some(outcome) => Err(outcome),
-        None => Ok(prompt::after_interruption(work.node.rules())),
+        None => Ok(prompt::after_interruption(work.node.rules(), work.node.prompt())),
     }
 }
 

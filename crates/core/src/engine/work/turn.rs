@@ -64,7 +64,7 @@ pub(super) fn begin_again(work: &mut SessionWork, cx: &mut DecisionCx<'_>, resum
     work.attempt += 1;
     match work.session.clone().filter(|_| resume) {
         Some(session) => {
-            let text = prompt::after_interruption(work.node.rules());
+            let text = prompt::after_interruption(work.node.rules(), work.node.prompt());
             // The agent may not have seen it before the interruption.
             let text = resumed(work).map_or(text.clone(), |told| format!("{text}\n\n{told}"));
             start_session(work, cx, session, true, text);

@@ -15,7 +15,7 @@ use super::schema;
 
 /// The file that may contain keys from the user's environment and settings.
 pub(super) const SETTINGS: &str = "settings.json";
-/// Where the CLI asks for permissions: in its output, with the reply on its input. Without a place to ask, the
+/// The way in which the CLI asks for permissions: in its output, with the reply on its input. Without one, the
 /// CLI offers no questions in headless mode. An MCP server would do as well, but costs a tenth of a second per
 /// turn.
 const PROMPT_TOOL: &str = "stdio";

@@ -112,6 +112,12 @@ impl OwnRepository {
         }
     }
 
+    /// Returns the environment of a call of git over other files.
+    pub(super) fn env_over<'a>(&'a self, top: &'a str) -> [(&'a str, &'a str); 3] {
+        let [git_dir, _, objects, _] = &self.env;
+        [("GIT_DIR", git_dir), ("GIT_WORK_TREE", top), ("GIT_OBJECT_DIRECTORY", objects)]
+    }
+
     /// Starts a call of git in this repository.
     pub(super) fn call<'a>(&'a self, env: &'a [(&'a str, &'a str)]) -> GitCall<'a> {
         GitCall::at(&self.place.top).with(env).without_hooks().whole()
@@ -185,11 +191,33 @@ impl OwnRepository {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             copied => copied.map_err(|error| io_error(index, error))?,
         }
+        self.clear_marks()?;
         match self.run(&["update-index", "-q", "--refresh"]) {
             // Some files differ, as expected.
             Ok(_) | Err(GitError::Failed { code: Some(1), .. }) => Ok(()),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Removes the marks of files that git should not compare (`--assume-unchanged`, `--skip-worktree`): an agent
+    /// can change them as well. A file that a sparse checkout left out keeps its mark.
+    fn clear_marks(&self) -> Result<(), SnapshotError> {
+        let said = self.run(&["ls-files", "-z", "-v"])?;
+        let marked = said.split(|byte| *byte == 0).filter_map(|entry| match entry {
+            [b'S' | b's' | b'h' | b'm' | b'r' | b'c' | b'k', b' ', path @ ..] => Some(path),
+            _ => None,
+        });
+        let is_there = |path: &&[u8]| at(&self.place.top, path).symlink_metadata().is_ok();
+        let marked: Vec<&[u8]> = marked.filter(is_there).collect();
+        if marked.is_empty() {
+            return Ok(());
+        }
+        let list = self.list(marked.into_iter())?;
+        let env = self.env(Refs::Own);
+        for clear in ["--no-assume-unchanged", "--no-skip-worktree"] {
+            self.call(&env).reading(&list).run(&["update-index", clear, "-z", "--stdin"])?;
+        }
+        Ok(())
     }
 
     /// Returns the tree of the folder as it is in the index.

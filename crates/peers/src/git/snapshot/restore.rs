@@ -3,15 +3,18 @@
 //! The caller saves the current state first ([`save_before`]), so nothing is lost. Every step can be repeated: after a
 //! crash, saving and restoring again finishes the work.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-use windlass_core::snapshot::FolderSnapshot;
+use windlass_core::snapshot::{FolderSnapshot, LeftOutFile};
 
-use super::own::at;
+use super::kept::KeptFiles;
+use super::own::{OwnRepository, at};
+use super::spared::{IGNORE_FILE, ignored_then};
 use super::{SnapshotError, SnapshotFolder, SnapshotRequest, take_snapshot};
 use crate::files::{FileMode, checkout, write_spare};
 use crate::git::command::GitCall;
@@ -40,8 +43,8 @@ pub struct LeftAlone {
 
 /// A file of a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct TreeEntry {
-    path: Vec<u8>,
+pub(super) struct TreeEntry {
+    pub(super) path: Vec<u8>,
     mode: u32,
     object: String,
 }
@@ -57,6 +60,21 @@ impl RestorePlan {
     /// Returns the paths of the files to write.
     pub fn written(&self) -> Vec<String> {
         self.write.iter().map(|entry| text(&entry.path)).collect()
+    }
+
+    /// Leaves all files alone but these.
+    pub fn keep_only(&mut self, paths: &HashSet<String>, why: &str) {
+        let RestorePlan { write, remove, left } = self;
+        let mut is_kept = |path: &[u8]| {
+            let path = text(path);
+            let is_kept = paths.contains(&path);
+            if !is_kept {
+                left.push(LeftAlone { path, why: why.to_owned() });
+            }
+            is_kept
+        };
+        write.retain(|entry| is_kept(&entry.path));
+        remove.retain(|path| is_kept(path));
     }
 
     /// Returns the paths of the files to remove.
@@ -80,7 +98,9 @@ pub fn save_before(
         return Ok(None);
     };
     let unsaved = |change: Change| {
-        let is_new = change.from.is_none() && at(folder.path, &change.path).symlink_metadata().is_ok();
+        let meta = at(folder.path, &change.path).symlink_metadata();
+        // A folder in its place is saved file by file.
+        let is_new = change.from.is_none() && meta.is_ok_and(|meta| !meta.is_dir());
         is_new.then_some(change.path)
     };
     let also: Vec<Vec<u8>> =
@@ -90,14 +110,17 @@ pub fn save_before(
 
 /// Decides what to do to bring a folder from its current snapshot to another one.
 pub fn plan_restore(
-    folder: &Path,
+    folder: SnapshotFolder<'_>,
     now: &FolderSnapshot,
     to: &FolderSnapshot,
 ) -> Result<RestorePlan, SnapshotError> {
     let mut plan = RestorePlan::default();
-    for change in changes(folder, &now.tree, &to.tree)? {
+    for change in changes(folder.path, &now.tree, &to.tree)? {
         let name = text(&change.path);
-        let unsaved = now.left_out.iter().chain(&to.left_out).find(|file| file.path == name);
+        let is_in = |file: &&LeftOutFile| {
+            name.strip_prefix(&file.path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let unsaved = now.left_out.iter().chain(&to.left_out).find(is_in);
         if let Some(file) = unsaved {
             let why = format!("no snapshot contains it: {}", file.why.describe());
             plan.left.push(LeftAlone { path: name, why });
@@ -109,7 +132,58 @@ pub fn plan_restore(
             (_, None) => plan.remove.push(change.path),
         }
     }
+    spare_ignored(folder, to, &mut plan)?;
     Ok(plan)
+}
+
+/// Leaves the files alone that git ignored in the state to restore: they may be older than that state.
+fn spare_ignored(
+    folder: SnapshotFolder<'_>,
+    to: &FolderSnapshot,
+    plan: &mut RestorePlan,
+) -> Result<(), SnapshotError> {
+    let paths = plan.write.iter().map(|entry| entry.path.as_slice());
+    let mut paths = paths.chain(plan.remove.iter().map(Vec::as_slice));
+    // With the same rules as now, git would ignore them now, and the current snapshot would not have them.
+    let is_same = !paths.any(|path| path.ends_with(IGNORE_FILE));
+    if is_same || plan.remove.is_empty() {
+        return Ok(());
+    }
+    let ignored = ignored_then(folder, to, &plan.remove)?;
+    let (spared, remove) =
+        std::mem::take(&mut plan.remove).into_iter().partition(|path| ignored.contains(path));
+    plan.remove = remove;
+    let why = "git ignored it then, so it may be older";
+    let leave = |path: Vec<u8>| LeftAlone { path: text(&path), why: why.to_owned() };
+    plan.left.extend(Vec::into_iter(spared).map(leave));
+    Ok(())
+}
+
+/// Lists the files of a tree.
+pub(super) fn entries(dir: &Path, tree: &str) -> Result<Vec<TreeEntry>, SnapshotError> {
+    let said = GitCall::at(dir).whole().run(&["ls-tree", "-r", "-z", "--full-tree", tree])?;
+    let read = |entry: &[u8]| {
+        let tab = entry.iter().position(|byte| *byte == b'\t')?;
+        let (facts, path) = (std::str::from_utf8(entry.get(..tab)?).ok()?, entry.get(tab + 1..)?);
+        let mut words = facts.split(' ');
+        let mode = u32::from_str_radix(words.next()?, 8).ok()?;
+        let is_file = words.next()? == "blob";
+        let object = words.next()?.to_owned();
+        is_file.then(|| TreeEntry { path: path.to_owned(), mode, object })
+    };
+    Ok(said.split(|byte| *byte == 0).filter_map(read).collect())
+}
+
+/// Reads the contents of files.
+pub(super) fn read_all(
+    folder: SnapshotFolder<'_>,
+    entries: &[TreeEntry],
+) -> Result<Vec<Vec<u8>>, SnapshotError> {
+    let mut contents = Vec::new();
+    while let Some(rest) = entries.get(contents.len()..).filter(|rest| !rest.is_empty()) {
+        contents.extend(read_some(folder, rest)?);
+    }
+    Ok(contents)
 }
 
 /// A path that differs between two trees.
@@ -146,6 +220,11 @@ pub fn restore(
     plan: &RestorePlan,
     after_each: &mut dyn FnMut(),
 ) -> Result<Vec<LeftAlone>, SnapshotError> {
+    let own = KeptFiles::load(folder.own).map(|(place, _)| OwnRepository::open(folder, place)).transpose()?;
+    let modes = match own.is_none_or(|own| own.trusts_mode) {
+        true => FileModes::OfTheSnapshot,
+        false => FileModes::OfTheDisk,
+    };
     let mut left = plan.left.clone();
     let mut leave = |path: &[u8], why: String| left.push(LeftAlone { path: text(path), why });
     for path in &plan.remove {
@@ -161,7 +240,7 @@ pub fn restore(
         let contents = read_some(folder, rest)?;
         let (batch, later) = rest.split_at(contents.len().clamp(1, rest.len()));
         for (entry, bytes) in batch.iter().zip(contents) {
-            match write(folder.path, entry, &bytes) {
+            match write(folder.path, entry, &bytes, modes) {
                 Ok(None) => {}
                 Ok(Some(why)) => leave(&entry.path, why.to_owned()),
                 Err(error) => leave(&entry.path, error.to_string()),
@@ -250,8 +329,16 @@ fn remove(root: &Path, path: &[u8]) -> io::Result<Option<&'static str>> {
     Ok(None)
 }
 
+/// The source of the executable bit of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FileModes {
+    OfTheSnapshot,
+    /// Git does not trust the disk's executable bits here, so snapshots do not have them.
+    OfTheDisk,
+}
+
 /// Writes a file. Returns the reason why it stays as it is, if it does.
-fn write(root: &Path, entry: &TreeEntry, bytes: &[u8]) -> io::Result<Option<&'static str>> {
+fn write(root: &Path, entry: &TreeEntry, bytes: &[u8], modes: FileModes) -> io::Result<Option<&'static str>> {
     let place = match place(root, &entry.path) {
         Ok(place) => place,
         Err(why) => return Ok(Some(why)),
@@ -277,6 +364,7 @@ fn write(root: &Path, entry: &TreeEntry, bytes: &[u8]) -> io::Result<Option<&'st
     let mode = match (before, entry.mode & 0o100 != 0) {
         (None, true) => 0o755,
         (None, false) => 0o644,
+        (Some(mode), _) if modes == FileModes::OfTheDisk => mode,
         // Whoever may read it may run it.
         (Some(mode), true) => mode | ((mode & 0o444) >> 2),
         (Some(mode), false) => mode & 0o666,

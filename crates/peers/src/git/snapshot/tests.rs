@@ -96,7 +96,7 @@ impl Ground {
             SnapshotRequest { reference: Some("refs/windlass/r/undo/1"), title: "before", also: &[] };
         self.with(|folder| {
             let now = save_before(folder, request, to).unwrap().unwrap();
-            let plan = plan_restore(folder.path, &now, to).unwrap();
+            let plan = plan_restore(folder, &now, to).unwrap();
             let left = restore(folder, &plan, &mut || {}).unwrap();
             (now, plan, left)
         })
@@ -414,7 +414,7 @@ fn a_folder_of_a_repository_is_kept_without_its_neighbours() {
     ground.write("a", "changed\n");
     fs::remove_file(ground.path("sub/new")).unwrap();
     let now = take(&[]);
-    let plan = plan_restore(&sub, &now, &start).unwrap();
+    let plan = plan_restore(ground.folder(&sub, &own), &now, &start).unwrap();
     assert_eq!(plan.written(), ["b", "new"]);
     restore(ground.folder(&sub, &own), &plan, &mut || {}).unwrap();
     assert_eq!(fs::read_to_string(ground.path("sub/b")).unwrap(), "b\n");
@@ -519,7 +519,7 @@ fn an_interrupted_restore_is_finished_by_the_next() {
     let cut = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         ground.with(|folder| {
             let now = save_before(folder, request, &start).unwrap().unwrap();
-            let plan = plan_restore(folder.path, &now, &start).unwrap();
+            let plan = plan_restore(folder, &now, &start).unwrap();
             restore(folder, &plan, &mut || {
                 done += 1;
                 assert!(done < 30, "cut off");

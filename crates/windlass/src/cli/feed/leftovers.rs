@@ -41,6 +41,18 @@ pub(crate) fn left_branches(left: &[LeftBranch]) -> Vec<String> {
     lines
 }
 
+/// Lists the branches that a run continues with.
+pub(crate) fn kept_branches(left: &[LeftBranch]) -> Vec<String> {
+    if left.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = vec!["  kept for the tasks that are not finished; they continue there:".to_owned()];
+    lines.extend(left.iter().take(BRANCHES).map(|left| format!("    {}", plain_line(&left.branch))));
+    let hidden = left.len().saturating_sub(BRANCHES);
+    lines.extend((hidden > 0).then(|| format!("    ... ({hidden} more)")));
+    lines
+}
+
 fn branch(left: &LeftBranch) -> Vec<String> {
     let name = plain_line(&left.branch);
     let again = if left.is_redone { "; a later try landed" } else { "" };

@@ -28,7 +28,7 @@ pub(crate) use ask::{
 };
 pub(crate) use face::{Face, Style};
 pub(crate) use json::{add_output, envelope, rfc3339};
-pub(crate) use leftovers::{left_branches, open_tasks};
+pub(crate) use leftovers::{kept_branches, left_branches, open_tasks};
 pub(crate) use nodes::named;
 pub(crate) use person_prompt::{PersonPrompt, TypedAnswer, chosen, none_of};
 pub(crate) use summary::{Changes, RunEnding, TurnCount, summary};

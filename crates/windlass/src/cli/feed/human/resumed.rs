@@ -12,6 +12,7 @@ impl Human {
     /// Takes in the state of a run that is shown from the middle on.
     pub(crate) fn see(&mut self, state: &RunState) {
         self.nodes.see(state);
+        self.started = Some(state.working_since());
         self.is_paused = state.bookkeeping.paused;
         state.bookkeeping.asks.iter().for_each(|ask| self.asks.add(ask));
         for planned in &state.bookkeeping.open {
