@@ -268,7 +268,12 @@ impl<'a> NotifyMessage<'a> {
         let text = outcome.detail.as_deref().unwrap_or(outcome.reason.sentence());
         let text = plain(text, LONGEST);
         let reason = Some(outcome.reason.word());
-        NotifyMessage { reason, text, ..NotifyMessage::of(state, event, outcome.status.word()) }
+        let message = NotifyMessage::of(state, event, outcome.status.word());
+        let next = match outcome.resume_flags() {
+            Some(flags) => format!("windlass resume {}{flags}", state.run),
+            None => message.next,
+        };
+        NotifyMessage { reason, text, next, ..message }
     }
 }
 

@@ -58,11 +58,15 @@ impl AnswerWay {
             AnswerWay::AnswerCommand => "windlass answer",
             AnswerWay::ApproveCommand => "windlass approve",
         };
-        let uid = rustix::process::getuid().as_raw();
-        let users = std::fs::read_to_string(USERS).unwrap_or_default();
-        let user = user_named(&users, uid).unwrap_or_else(|| format!("user {uid}"));
-        AnswerOrigin { user, way: way.to_owned(), pid: std::process::id(), tty: own_terminal() }
+        AnswerOrigin { user: user(), way: way.to_owned(), pid: std::process::id(), tty: own_terminal() }
     }
+}
+
+/// Returns the login name of the user of this process. Reads nothing from the environment.
+pub(crate) fn user() -> String {
+    let uid = rustix::process::getuid().as_raw();
+    let users = std::fs::read_to_string(USERS).unwrap_or_default();
+    user_named(&users, uid).unwrap_or_else(|| format!("user {uid}"))
 }
 
 /// Finds the login name of a user.

@@ -12,6 +12,7 @@ pub mod bookkeeping;
 pub mod continuation;
 pub mod lane;
 pub mod news;
+mod resume_flags;
 mod sentence;
 pub mod session_work;
 mod task_position;

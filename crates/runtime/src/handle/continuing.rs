@@ -77,7 +77,7 @@ impl Handle {
         self.refuse_beside(&view.state.spec, with.beside)?;
         let mut more = with.more;
         more.policy = self.policy_over(&view.state.spec, view.state.spec.policy, with.asks);
-        let by = self.home.var("USER").or(self.home.var("LOGNAME")).unwrap_or("a person").to_owned();
+        let by = crate::person::user();
         Ok((self.continue_run(view, InboxId::new(crate::random::token()), by, more)?, lock))
     }
 

@@ -144,6 +144,11 @@ impl<'a> TypedLine<'a> {
     fn too_many(&self, word: &str) -> Report {
         let takes_text = |arg: &&clap::Arg| arg.is_allow_hyphen_values_set();
         let report = Report::usage(format!("`{word}` is an argument too many"));
+        // Its value is optional, so it needs the sign to be told from the next argument.
+        if let Some(flag) = self.flag_before(word) {
+            return report
+                .hint(format!("write it as {flag}={word}, or put a text of several words in quotes"));
+        }
         match self
             .verb
             .get_positionals()

@@ -6,6 +6,7 @@
 use std::io::IsTerminal;
 
 use windlass_core::id::RunId;
+use windlass_core::run::Outcome;
 use windlass_runtime::Durability;
 use windlass_runtime::handle::Handle;
 use windlass_runtime::view::{RunStatus, RunView};
@@ -15,7 +16,7 @@ use super::fast_help::SHORT;
 use super::feed::words;
 use super::help::show;
 use super::invocation::Invocation;
-use super::next_command;
+
 use super::report::{Report, note};
 use super::sanitize::plain_short;
 use crate::exit::Exit;
@@ -68,7 +69,7 @@ fn next(handle: &Handle, view: &RunView) -> (String, String) {
         RunStatus::Running | RunStatus::Waiting => (format!("is {}", status.word()), with("logs -f", run)),
         RunStatus::Ended(_) | RunStatus::Unknown => {
             let age = words::ago(words::now().since(view.state.started));
-            let how = view.state.outcome().and_then(next_command::flags);
+            let how = view.state.outcome().and_then(Outcome::resume_flags);
             let command =
                 how.map_or_else(|| with("show", run), |how| format!("{}{how}", with("resume", run)));
             (format!("{} (started {age} ago)", status.word()), command)

@@ -52,6 +52,8 @@ impl Human {
     pub(super) fn place(&self, node: &NodeId, iteration: u32) -> String {
         match self.nodes.most(node) {
             None | Some(0) => format!("iteration {iteration}"),
+            // A log that is read again: the run got more iterations later.
+            Some(most) if iteration > most => format!("iteration {iteration}"),
             Some(most) => format!("iteration {iteration} of {most}"),
         }
     }
