@@ -234,7 +234,7 @@ mod tests {
         assert!(note.contains("<promise>ALL \"50%\"</promise>"), "{note}");
         assert!(!note.contains('\n'), "no line is a border or a field: {note}");
         assert!(continuing(&rules, None).ends_with(note));
-        assert!(after_interruption(Some(&rules)).ends_with(note));
+        assert!(after_interruption(Some(&rules), "").ends_with(note));
     }
 
     #[test]
