@@ -244,7 +244,7 @@ impl Planned {
     }
 }
 
-/// A conflict that an agent was to resolve before its work lands.
+/// A conflict that an agent was to resolve before its work lands, or because of which it did the task again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenConflict {
     pub files: Vec<String>,

@@ -322,6 +322,9 @@ pub enum WorktreeEnd {
         /// The branch on which the work lands.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         target: Option<String>,
+        /// The commit at which the work starts.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        commit: Option<String>,
     },
     /// The branch of an existing worktree contains its target now.
     Renewed {
@@ -343,6 +346,9 @@ pub enum LandingEnd {
     Landed {
         /// The place where the commits landed, for people.
         what: String,
+        /// The branch had no commits that the target lacked, so nothing moved.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_empty: bool,
     },
     /// The commits did not land, but another attempt can succeed.
     Refused {

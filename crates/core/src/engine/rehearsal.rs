@@ -307,7 +307,8 @@ impl RehearsalStage<'_> {
             }
             Effect::MakeWorktree { task, .. } => {
                 let workspace = format!("{}-task-{task}", self.state.spec.workspace);
-                let end = WorktreeEnd::Made { workspace, branch: "a branch".into(), target: None };
+                let end =
+                    WorktreeEnd::Made { workspace, branch: "a branch".into(), target: None, commit: None };
                 self.queue.push_back(Event::WorktreeMade { effect: id, end });
             }
             Effect::RenewWorktree { .. } => {
@@ -316,7 +317,7 @@ impl RehearsalStage<'_> {
             }
             Effect::Land { .. } => {
                 self.record(&node, "lands", "the commits of the task, once the checks pass there".into());
-                let end = LandingEnd::Landed { what: String::new() };
+                let end = LandingEnd::Landed { what: String::new(), is_empty: false };
                 self.queue.push_back(Event::Landed { effect: id, end });
             }
             // A rehearsal never runs out of time.

@@ -154,7 +154,9 @@ pub fn conflict_alone(target: &str, files: &[String], branch: Option<&str>) -> S
     });
     format!(
         "Earlier work for this task could not land on `{target}`, because both changed these files:\n{}\n\nYou start again \
-         from `{target}` as it is now, and no other task changes it meanwhile.{}",
+         from `{target}` as it is now, and no other task changes it meanwhile.{} Without a commit of yours the task is \
+         not done: if `{target}` already has all that the task asks for, make an empty commit that says so \
+         (`git commit --allow-empty`).",
         listed(files),
         earlier.unwrap_or_default(),
     )

@@ -269,8 +269,11 @@ pub struct TaskConflict {
     pub commit: Option<String>,
     /// The agent was to resolve the conflict and has committed nothing.
     pub is_unresolved: bool,
-    /// The commit at which the agent starts to resolve the conflict.
+    /// The commit at which the agent starts to resolve the conflict, or to do the task again.
     pub since: Option<String>,
+    /// The branch with the earlier work, once the task is done again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub earlier: Option<String>,
     /// The description, for people.
     pub why: String,
     /// The message for the agent.

@@ -56,7 +56,9 @@ pub(super) fn make(
     });
     match made {
         Ok((folder, branch, target)) => {
-            let end = WorktreeEnd::Made { workspace: folder, branch, target: Some(target) };
+            // No agent has worked there yet, also if the worktree is from before a crash.
+            let commit = git::head(Path::new(&folder)).ok().flatten();
+            let end = WorktreeEnd::Made { workspace: folder, branch, target: Some(target), commit };
             Ok(Event::WorktreeMade { effect, end })
         }
         Err(WorktreeFailure::Why(why)) => {
@@ -112,9 +114,13 @@ fn renew_at(
     }
 }
 
-/// Decides whether the agent has committed nothing since it was to resolve a conflict.
+/// Decides whether the agent has committed nothing since it was to resolve a conflict. It may have gone back
+/// to an older commit.
 fn is_unresolved(workspace: &str, conflict: &OpenConflict) -> bool {
-    git::head(Path::new(workspace)).is_ok_and(|head| head.as_deref() == Some(conflict.since.as_str()))
+    let workspace = Path::new(workspace);
+    let Ok(Some(head)) = git::head(workspace) else { return false };
+    head == conflict.since
+        || git::git(workspace, &["merge-base", "--is-ancestor", &head, &conflict.since]).is_ok()
 }
 
 /// The reason why there is no worktree.

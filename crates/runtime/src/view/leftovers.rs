@@ -34,7 +34,7 @@ pub struct LeftBranch {
     pub why: Option<String>,
     /// Only a person can land it, and nothing is wrong with the work.
     pub is_hindered: bool,
-    /// Another branch of the same task landed later.
+    /// Another branch of the same task landed commits later.
     pub is_redone: bool,
 }
 
@@ -136,10 +136,14 @@ fn existing(repo: &Path, made: Vec<LeftBranch>) -> Vec<LeftBranch> {
 pub(crate) fn made_by(run: &RunId, records: &[Record]) -> Vec<LeftBranch> {
     let mut tasks: BTreeMap<&NodeId, String> = BTreeMap::new();
     let mut made: Vec<(&NodeId, LeftBranch)> = Vec::new();
-    let mut passed: Vec<String> = Vec::new();
+    let mut conflicts: BTreeMap<&NodeId, &String> = BTreeMap::new();
+    // The rounds whose commits landed, and the tasks that passed with them.
+    let mut landed: Vec<&NodeId> = Vec::new();
+    let mut redone: Vec<String> = Vec::new();
     for record in records {
         for planned in &record.effects {
-            if let Effect::MakeWorktree { task, .. } = &planned.effect {
+            // After a conflict, a task lands in a round for which no worktree was made.
+            if let Effect::MakeWorktree { task, .. } | Effect::Land { task, .. } = &planned.effect {
                 tasks.insert(&planned.id.node, task.to_string());
             }
         }
@@ -150,12 +154,20 @@ pub(crate) fn made_by(run: &RunId, records: &[Record]) -> Vec<LeftBranch> {
                 made.push((&effect.node, LeftBranch { task, ..LeftBranch::of_run(run, branch, target) }));
                 continue;
             }
+            Event::Landed { effect, end: LandingEnd::Landed { is_empty, .. } } => {
+                landed.extend((!is_empty).then_some(&effect.node));
+                continue;
+            }
+            Event::Landed { effect, end: LandingEnd::Conflict { why, .. } } => {
+                conflicts.entry(&effect.node).or_insert(why);
+                continue;
+            }
             Event::Landed { effect, end: LandingEnd::Refused { why, .. } | LandingEnd::Hindered { why } } => {
                 (&effect.node, Some(why))
             }
             Event::TaskSettled { effect, why, status, .. } => {
-                if *status == TaskStatus::Passing {
-                    passed.extend(tasks.get(&effect.node).cloned());
+                if *status == TaskStatus::Passing && landed.contains(&&effect.node) {
+                    redone.extend(tasks.get(&effect.node).cloned());
                 }
                 (&effect.node, why.as_ref())
             }
@@ -168,6 +180,11 @@ pub(crate) fn made_by(run: &RunId, records: &[Record]) -> Vec<LeftBranch> {
                 matches!(&record.event, Event::Landed { end: LandingEnd::Hindered { .. }, .. });
         }
     }
-    let is_redone = |left: &LeftBranch| left.task.as_ref().is_some_and(|task| passed.contains(task));
-    made.into_iter().map(|(_, left)| LeftBranch { is_redone: is_redone(&left), ..left }).collect()
+    let is_redone = |left: &LeftBranch| left.task.as_ref().is_some_and(|task| redone.contains(task));
+    let completed = made.into_iter().map(|(round, left)| LeftBranch {
+        is_redone: is_redone(&left),
+        why: left.why.clone().or_else(|| conflicts.get(round).map(|why| (*why).clone())),
+        ..left
+    });
+    completed.collect()
 }

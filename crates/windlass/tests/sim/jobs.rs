@@ -166,6 +166,65 @@ fn a_conflict_resumes_the_agent_in_its_worktree_and_costs_no_try() {
     assert_eq!(worktrees(&place), 0, "all of it has landed");
 }
 
+/// A place with two tasks that overwrite the same file. The second one is in conflict; its agent plays `then`
+/// in every turn after the first.
+fn overwritten(then: &[Value]) -> Place {
+    let place = place(tasks(2), json!([]));
+    let edit = |text: &str, more: &[Value]| {
+        let steps = [json!({"write": {"path": "README.md", "content": text}}), json!({"commit": text})];
+        turn(&[&steps, more].concat())
+    };
+    let landed_first = json!({"bash": format!("until git -C {} log --format=%s main | grep -q one; do sleep 0.05; done", place.repo().display())});
+    let first = [edit("one", &[touch(&place, "x")]), edit("two", &[landed_first])];
+    let turns = [&first, then].concat();
+    place.script(json!({"nodes": {"implement": turns}}));
+    place
+}
+
+#[test]
+fn a_task_that_is_done_again_after_conflicts_without_a_commit_is_not_passing_and_goes_to_a_person() {
+    let place = overwritten(&[turn(&[]), turn(&[]), turn(&[]), turn(&[])]);
+    let ran = run(&place, &["--jobs", "2"]);
+    ran.assert_ended(8, "blocked", "git", 6);
+    assert_eq!(
+        (ended(&ran), landed(&place)),
+        (vec!["1 passing".into(), "2 failing".into()], vec!["one".into()])
+    );
+    assert!(place.prompts()[5].contains("`git commit --allow-empty`"), "{}", place.prompts()[5]);
+    let kept = format!("windlass/{}/task-2-1", ran.run());
+    let told = detail(&ran);
+    assert!(told.contains("committed nothing") && told.contains(&format!("on branch `{kept}`")), "{told}");
+    assert_eq!(worktrees(&place), 1, "the second worktree has no work");
+    let logs = place.go(&["logs", ran.run()]).stdout;
+    assert!(logs.contains(&format!("{kept} (task 2)\n")) && !logs.contains("a later try landed"), "{logs}");
+    // The command in the message brings the work back, with its conflict.
+    let (_, merge) = told.split_once("`git merge ").unwrap();
+    let commit = merge.split('`').next().unwrap();
+    assert_eq!(place.sealed.git(["log", "-1", "--format=%s", commit]), "two");
+    assert_eq!(place.sealed.git(["show", &format!("{commit}:README.md")]), "two");
+}
+
+#[test]
+fn a_task_that_is_done_again_after_conflicts_lands_with_an_empty_commit() {
+    let empty = turn(&[json!({"bash": "git commit --quiet --allow-empty -m nothing-left"})]);
+    let place = overwritten(&[turn(&[]), turn(&[]), turn(&[]), empty]);
+    let ran = run(&place, &["--jobs", "2"]);
+    ran.assert_ended(0, "completed", "all_done", 6);
+    assert_eq!(landed(&place), ["one", "nothing-left"]);
+    let logs = place.go(&["logs", ran.run()]).stdout;
+    assert!(logs.contains("(task 2; a later try landed)"), "{logs}");
+}
+
+#[test]
+fn a_task_without_a_conflict_and_without_commits_is_passing_but_no_later_try_has_landed() {
+    let half = json!({"steps": [{"write": {"path": "half", "content": "x"}}, {"commit": "half"}, say("<status>failing</status>")]});
+    let place = place(tasks(1), json!([half, turn(&[])]));
+    let ran = run(&place, &["--jobs", "2"]);
+    ran.assert_ended(0, "completed", "all_done", 2);
+    let logs = place.go(&["logs", ran.run()]).stdout;
+    assert!(logs.contains("task-1-1 (task 1)\n") && !logs.contains("a later try landed"), "{logs}");
+}
+
 #[test]
 fn eight_tasks_that_append_to_one_file_all_land_though_their_agents_ignore_what_they_are_told() {
     let place = place(tasks(8), json!([]));

@@ -256,7 +256,12 @@ fn an_interrupted_task_keeps_its_worktree_and_goes_on_in_it() {
     let claim = Claim::Task { id: "1".parse().expect("an id"), task: json!({"id": "1"}) };
     story.tell(Event::TaskClaimed { effect, claim, odd: Vec::new() });
     let effect = story.open_of("t@1", Verb::Worktree);
-    let end = WorktreeEnd::Made { workspace: "/trees/1".into(), branch: "task/1".into(), target: None };
+    let end = WorktreeEnd::Made {
+        workspace: "/trees/1".into(),
+        branch: "task/1".into(),
+        target: None,
+        commit: None,
+    };
     story.tell(Event::WorktreeMade { effect, end });
     let effect = story.open(Verb::Claim);
     story.interrupt().cleaned("do@1");

@@ -50,7 +50,8 @@ impl Story {
     fn worktree(&mut self, round: &str) -> &mut Story {
         let effect = self.open_of(round, Verb::Worktree);
         let (workspace, branch) = (format!("/trees/{round}"), format!("task/{round}"));
-        let end = WorktreeEnd::Made { workspace, branch, target: Some("main".into()) };
+        let end =
+            WorktreeEnd::Made { workspace, branch, target: Some("main".into()), commit: Some("base".into()) };
         self.tell(Event::WorktreeMade { effect, end })
     }
 
@@ -58,7 +59,7 @@ impl Story {
         let effect = self.open_of(round, Verb::Land);
         let what = || "a conflict in lib.rs".to_owned();
         let end = match landed {
-            true => LandingEnd::Landed { what: what() },
+            true => LandingEnd::Landed { what: what(), is_empty: false },
             false => LandingEnd::Refused { why: what(), checks: Default::default() },
         };
         self.tell(Event::Landed { effect, end })

@@ -185,7 +185,7 @@ mod tests {
         let so = || "so".to_owned();
         assert_eq!(
             landed(json!({"type": "landed", "landed": true, "what": "so"})),
-            LandingEnd::Landed { what: so() }
+            LandingEnd::Landed { what: so(), is_empty: false }
         );
         assert_eq!(
             landed(json!({"type": "landed", "landed": false, "what": "so"})),
@@ -205,7 +205,12 @@ mod tests {
         };
         assert_eq!(
             made(json!({"type": "worktree_made", "workspace": "/w", "branch": "b", "target": "main"})),
-            WorktreeEnd::Made { workspace: "/w".into(), branch: "b".into(), target: Some("main".into()) }
+            WorktreeEnd::Made {
+                workspace: "/w".into(),
+                branch: "b".into(),
+                target: Some("main".into()),
+                commit: None
+            }
         );
         assert_eq!(
             made(json!({"type": "worktree_made", "workspace": null, "branch": "the disk is full"})),

@@ -102,7 +102,12 @@ impl Executor<'_> {
                 let branch = format!("task-{task}-{attempt}");
                 self.world.begin(effect_name, &branch);
                 let workspace = format!("/trees/{branch}");
-                let end = WorktreeEnd::Made { workspace, branch, target: Some("main".into()) };
+                let end = WorktreeEnd::Made {
+                    workspace,
+                    branch,
+                    target: Some("main".into()),
+                    commit: Some("base".into()),
+                };
                 one(Event::WorktreeMade { effect: effect_id, end })
             }
             Effect::RenewWorktree { branch, .. } => {
@@ -116,7 +121,7 @@ impl Executor<'_> {
             Effect::Land { workspace, branch, .. } => {
                 self.world.begin(effect_name, format!("{branch} of {workspace}"));
                 let end = match line.ok {
-                    true => LandingEnd::Landed { what: "landed".into() },
+                    true => LandingEnd::Landed { what: "landed".into(), is_empty: false },
                     false if line.says.is_some() => {
                         LandingEnd::Refused { why: "its checks are red".into(), checks: Default::default() }
                     }

@@ -23,6 +23,8 @@ const TURN: Duration = Duration::from_secs(24 * 3600);
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// The maximum number of files that a message lists.
 const LISTED: usize = 10;
+/// The message of a landing that moved nothing.
+const NOTHING: &str = "nothing to land";
 
 /// A branch to land, and its target.
 pub(super) struct LandingJob<'a> {
@@ -62,6 +64,8 @@ pub(super) enum LandingStop {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum LandingResult {
     Landed(String),
+    /// The target already contains the branch.
+    NothingToLand,
     /// The commits did not land, and another attempt may fix the cause.
     Refused(String),
     /// The target has other changes in the same files.
@@ -79,7 +83,7 @@ impl LandingResult {
     /// Appends a sentence to the message of a failure.
     fn and(self, more: &str) -> LandingResult {
         match self {
-            LandingResult::Landed(what) => LandingResult::Landed(what),
+            LandingResult::Landed(_) | LandingResult::NothingToLand => self,
             LandingResult::Refused(what) => LandingResult::Refused(joined(&what, more)),
             LandingResult::Conflict { files, commit, why } => {
                 LandingResult::Conflict { files, commit, why: joined(&why, more) }
@@ -101,7 +105,8 @@ impl LandingResult {
     /// Returns the event of the landing. `checks` says which of the checks that ran could start.
     pub(super) fn event(self, effect: EffectId, checks: BTreeMap<String, bool>) -> Event {
         let end = match self {
-            LandingResult::Landed(what) => LandingEnd::Landed { what },
+            LandingResult::Landed(what) => LandingEnd::Landed { what, is_empty: false },
+            LandingResult::NothingToLand => LandingEnd::Landed { what: NOTHING.to_owned(), is_empty: true },
             LandingResult::Refused(why) => LandingEnd::Refused { why, checks },
             LandingResult::Conflict { files, commit, why } => LandingEnd::Conflict { files, commit, why },
             LandingResult::Hindered(why) => LandingEnd::Hindered { why },
@@ -142,7 +147,10 @@ pub(super) fn bring_back(
     };
     if let Some(what) = &record.landed {
         remove_worktree(worktree.as_ref(), &record.target);
-        return Ok(LandingResult::Landed(what.clone()));
+        return Ok(match record.is_empty {
+            true => LandingResult::NothingToLand,
+            false => LandingResult::Landed(what.clone()),
+        });
     }
     let Some(worktree) = worktree else {
         return Ok(LandingResult::Refused(format!(
@@ -168,16 +176,18 @@ pub(super) fn bring_back(
         },
         Err(error) => return Ok(hindrance(&error).and(&kept(course))),
     };
-    let what = match outcome(course, &worktree, &record, landing, is_red) {
-        LandingResult::Landed(what) => what,
-        told => return Ok(told.and(&kept(course))),
+    let told = outcome(course, &worktree, &record, landing, is_red);
+    record.landed = match &told {
+        LandingResult::Landed(what) => Some(what.clone()),
+        LandingResult::NothingToLand => Some(NOTHING.to_owned()),
+        _ => return Ok(told.and(&kept(course))),
     };
-    record.landed = Some(what.clone());
+    record.is_empty = told == LandingResult::NothingToLand;
     // The record tells a repeated landing why the worktree is missing, so it comes first.
     if record.write(course.notes).is_ok() {
         remove_worktree(Some(&worktree), &target);
     }
-    Ok(LandingResult::Landed(what))
+    Ok(told)
 }
 
 /// Describes a conflict that the agent was to resolve, and did not.
@@ -397,7 +407,7 @@ fn nothing(worktree: &Worktree, record: &LandingRecord) -> LandingResult {
         return LandingResult::Landed(on_target(&worktree.branch, &record.target, &commit));
     }
     match git::work(&worktree.path) {
-        Ok(files) if files.is_empty() => LandingResult::Landed("nothing to land".to_owned()),
+        Ok(files) if files.is_empty() => LandingResult::NothingToLand,
         Ok(files) => LandingResult::Refused(uncommitted(worktree, &files)),
         Err(error) => LandingResult::Hindered(chain(&error)),
     }

@@ -23,11 +23,14 @@ pub(super) struct LandingRecord {
     /// The message of a finished landing. Only the worktree is left to remove.
     #[serde(default)]
     pub(super) landed: Option<String>,
+    /// The finished landing had nothing to land.
+    #[serde(default)]
+    pub(super) is_empty: bool,
 }
 
 impl LandingRecord {
     pub(super) fn new(target: String) -> LandingRecord {
-        LandingRecord { v: VERSION, target, checked: Vec::new(), green: None, landed: None }
+        LandingRecord { v: VERSION, target, checked: Vec::new(), green: None, landed: None, is_empty: false }
     }
 
     /// Reads the record of a landing that started before.

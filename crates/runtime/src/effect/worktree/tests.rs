@@ -268,7 +268,7 @@ fn cut_off_in_its_checks_it_begins_them_anew_for_the_same_commit_and_others_for_
 fn a_branch_without_commits_brings_nothing_back_and_is_put_away() {
     let stage = Stage::new();
     let (workspace, branch) = stage.make("t@1", "1", 1).unwrap();
-    let told = LandingResult::Landed("nothing to land".to_owned());
+    let told = LandingResult::NothingToLand;
     for _ in 0..2 {
         assert_eq!(stage.land_with("t@1", &branch, |_| panic!("nothing to check")).unwrap(), told);
     }
@@ -443,6 +443,9 @@ fn a_worktree_in_conflict_is_renewed_and_lands_once_its_agent_has_committed() {
     let open = OpenConflict { files, since };
     assert!(is_unresolved(&workspace, &open), "nothing is committed yet");
     assert!(matches!(renew("t@2", &branch), Ok(WorktreeEnd::Renewed { commit, .. }) if commit == open.since));
+    git::git(Path::new(&workspace), &["reset", "--quiet", "--hard", "main"]).unwrap();
+    assert!(is_unresolved(&workspace, &open), "an older commit resolves nothing");
+    git::git(Path::new(&workspace), &["reset", "--quiet", "--hard", &open.since]).unwrap();
     commit(&workspace, "a", "theirs\nours\n");
     assert!(!is_unresolved(&workspace, &open));
     assert!(matches!(stage.land("t@2", &branch), LandingResult::Landed(_)));

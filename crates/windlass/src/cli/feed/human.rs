@@ -187,7 +187,7 @@ impl Human {
                 end: LandingEnd::Refused { .. } | LandingEnd::Conflict { .. } | LandingEnd::Hindered { .. },
                 ..
             } => Vec::new(),
-            Event::Landed { effect, end: LandingEnd::Landed { what } } => {
+            Event::Landed { effect, end: LandingEnd::Landed { what, .. } } => {
                 let line = format!("{} {}", self.screen.check(true), plain_short(what, 200));
                 match self.nodes.tasks.label_of_round(&effect.node) {
                     Some(task) => LinePrefix::label(&task).put(vec![line]),

@@ -18,12 +18,29 @@ use crate::run::{
 
 /// The number of conflicts that the agent of a task resolves.
 const BY_AGENT: u32 = 3;
+/// The number of characters of a commit in a message.
+const SHORT: usize = 12;
 
 impl TaskConflict {
-    /// Returns the conflict, if the agent has started to resolve it.
+    /// Returns the conflict, if the agent must commit something before its work lands. It need not if git
+    /// merged every file.
     pub(super) fn to_resolve(&self) -> Option<OpenConflict> {
-        let since = self.since.clone().filter(|_| !self.files.is_empty())?;
+        let since = self.since.clone().filter(|_| self.is_alone() || !self.files.is_empty())?;
         Some(OpenConflict { files: self.files.clone(), since })
+    }
+
+    /// Decides whether agents have stopped to resolve the conflict, so that the task is done again.
+    fn is_alone(&self) -> bool {
+        self.times > BY_AGENT
+    }
+}
+
+impl Round {
+    /// Remembers where the work starts that is done again after a conflict.
+    pub(super) fn starts_at(&mut self, commit: Option<&str>) {
+        if let Some(conflict) = &mut self.conflict {
+            conflict.since = commit.map(str::to_owned);
+        }
     }
 }
 
@@ -83,12 +100,17 @@ impl RoundContext<'_> {
             commit: commit.map(str::to_owned).or(before.commit),
             is_unresolved: commit.is_none(),
             since: None,
+            earlier: before.earlier,
             why: why.to_owned(),
             told: String::new(),
             sessions,
         };
         round.conflict = Some(Box::new(conflict));
         if times > BY_AGENT + 1 {
+            let why = match commit {
+                Some(_) => by_hand(round, why),
+                None => self.not_done_again(all, round),
+            };
             return self.hand_over(cx, all, round, why);
         }
         round.phase = RoundPhase::Conflicted;
@@ -99,18 +121,32 @@ impl RoundContext<'_> {
     }
 
     /// Leaves the task to a person. The other tasks go on.
-    fn hand_over(&self, cx: &mut DecisionCx<'_>, all: &mut RoundsShared<'_>, round: &mut Round, why: &str) {
-        let branch = round.branch.as_deref().unwrap_or_default();
-        let why = format!(
-            "{why}\nAgents could not resolve the conflict, and doing the task again did not help. Merge by hand: \
-             `git merge {branch}`, then `windlass tasks set {} done`",
-            round.id
-        );
+    fn hand_over(&self, cx: &mut DecisionCx<'_>, all: &mut RoundsShared<'_>, round: &mut Round, why: String) {
         all.attempts.spend(&round.id);
         let outcome = Outcome::new(FinalStatus::Blocked, EndReason::Git);
         all.blocked.get_or_insert(outcome.because(format!("task `{}`: {why}", round.id)));
         round.wrong = Some(why);
         self.settle(cx, all, round);
+    }
+
+    /// Describes a task that was done again after a conflict without a commit.
+    fn not_done_again(&self, all: &RoundsShared<'_>, round: &mut Round) -> String {
+        // No landing has handled the worktree, so the settlement removes it if it is empty.
+        round.phase = RoundPhase::Conflicted;
+        let target = all.target.as_deref().unwrap_or("the target branch");
+        let conflict = round.conflict.as_deref();
+        let earlier = conflict.and_then(|conflict| conflict.earlier.as_deref());
+        let place = earlier.map_or_else(String::new, |branch| format!(" on branch `{branch}`"));
+        // The branch itself may have the target's version of the files, so that merging it would lose the
+        // work without a word.
+        let commit = conflict.and_then(|conflict| conflict.commit.as_deref());
+        let commit = commit.map(|commit| commit.get(..SHORT).unwrap_or(commit)).or(earlier);
+        let merge = commit.map_or_else(String::new, |commit| format!("`git merge {commit}`, then "));
+        format!(
+            "its earlier work conflicts with `{target}`, and the agent that did the task again committed nothing, so \
+             nothing landed. The earlier work is{place}. Merge it by hand: {merge}`windlass tasks set {} done`",
+            round.id
+        )
     }
 
     /// Starts the next step against a conflict.
@@ -213,8 +249,19 @@ impl RoundContext<'_> {
             let target = all.target.as_deref().unwrap_or("the target branch");
             conflict.told = prompt::conflict_alone(target, &conflict.files, branch.as_deref());
             conflict.since = None;
+            conflict.earlier = branch;
             conflict.sessions.clear();
         }
         self.begin(cx, all, round);
     }
+}
+
+/// Describes a task that was done again after a conflict and conflicts again.
+fn by_hand(round: &Round, why: &str) -> String {
+    let branch = round.branch.as_deref().unwrap_or_default();
+    format!(
+        "{why}\nAgents could not resolve the conflict, and doing the task again did not help. Merge by hand: \
+         `git merge {branch}`, then `windlass tasks set {} done`",
+        round.id
+    )
 }

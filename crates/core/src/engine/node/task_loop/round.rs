@@ -371,8 +371,9 @@ impl<'a> RoundContext<'a> {
     ) {
         let is_ending = all.over.is_some() && self.is_cut;
         match end {
-            WorktreeEnd::Made { branch, workspace, target } if is_ending => {
+            WorktreeEnd::Made { branch, workspace, target, commit } if is_ending => {
                 round.branch = Some(branch.clone());
+                round.starts_at(commit.as_deref());
                 match all.over.clone() {
                     Some(outcome) if outcome.status == FinalStatus::Interrupted => {
                         *all.target = all.target.take().or_else(|| target.clone());
@@ -383,10 +384,11 @@ impl<'a> RoundContext<'a> {
                 }
             }
             WorktreeEnd::Failed { .. } if is_ending => self.release(cx, all, round),
-            WorktreeEnd::Made { workspace, branch, target } => {
+            WorktreeEnd::Made { workspace, branch, target, commit } => {
                 *all.target = all.target.take().or_else(|| target.clone());
                 round.workspace = Some(workspace.clone());
                 round.branch = Some(branch.clone());
+                round.starts_at(commit.as_deref());
                 self.start(cx, all, round);
             }
             WorktreeEnd::Renewed { .. } => {}

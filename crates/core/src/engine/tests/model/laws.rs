@@ -7,7 +7,7 @@ use super::world::settles;
 use crate::effect::{Effect, Planned};
 use crate::engine::Decision;
 use crate::engine::allowance::tokens;
-use crate::event::Event;
+use crate::event::{Event, LandingEnd};
 use crate::graph::builder::{Builder, clear_context};
 use crate::graph::upper_bound::{Others, UpperBound, worst};
 use crate::graph::workflow::{
@@ -250,6 +250,7 @@ impl Laws {
     /// Checks everything.
     pub(super) fn hold(&mut self, before: Option<&Before>, event: &Event, state: &RunState, step: &Decision) {
         self.facts.push(event.clone());
+        self.only_what_landed_passes(event, step);
         if let Event::Continued { .. } = event {
             // A node continues under its name, and its limits are higher.
             self.started.clear();
@@ -557,6 +558,14 @@ impl Laws {
 }
 
 impl Laws {
+    /// A task whose work did not land is not settled as done.
+    fn only_what_landed_passes(&self, event: &Event, step: &Decision) {
+        let Event::Landed { end, .. } = event else { return };
+        let passes = |planned: &Planned| matches!(planned.effect, Effect::SettleTask { ok: true, .. });
+        let has_landed = matches!(end, LandingEnd::Landed { .. });
+        assert!(has_landed || !step.effects.iter().any(passes), "{}", self.told());
+    }
+
     /// While one task resolves its conflict, no other lands.
     fn one_conflict_at_a_time(&self, tasks: &TaskRounds) {
         let is_in = |round: &&Round, phases: &[RoundPhase]| phases.contains(&round.phase) && !round.stopped;

@@ -71,7 +71,12 @@ impl World {
             Effect::MakeWorktree { .. } => {
                 let workspace = format!("/trees/{}", effect.node);
                 let end = match self.seldom(3) < 2 {
-                    true => WorktreeEnd::Made { workspace, branch: "branch".into(), target: None },
+                    true => WorktreeEnd::Made {
+                        workspace,
+                        branch: "branch".into(),
+                        target: None,
+                        commit: (self.roll(4) > 0).then(|| "base".into()),
+                    },
                     false => WorktreeEnd::Failed { why: "why not".into() },
                 };
                 Event::WorktreeMade { effect, end }
@@ -87,7 +92,7 @@ impl World {
             Effect::Land { .. } => {
                 let what = || "so".to_owned();
                 let end = match self.seldom(3) < 2 {
-                    true => LandingEnd::Landed { what: what() },
+                    true => LandingEnd::Landed { what: what(), is_empty: self.roll(4) == 0 },
                     false if self.seldom(3) == 2 => LandingEnd::Hindered { why: what() },
                     false if self.roll(3) > 0 => LandingEnd::Conflict {
                         files: vec!["a".into()],

@@ -131,7 +131,8 @@ fn after_three_resolutions_the_task_runs_alone_and_then_a_person_gets_it_and_the
     assert!(story.does().is_empty(), "b does not land meanwhile");
     story.worktree("t@6").shell("do@6", true, "");
     let Effect::Land { branch, conflict, .. } = story.effect_of("t@6", Verb::Land) else { panic!("lands") };
-    assert_eq!((branch.as_str(), conflict), ("task/t@6", None));
+    let files = vec!["lib.rs".to_owned()];
+    assert_eq!((branch.as_str(), conflict), ("task/t@6", Some(OpenConflict { files, since: "base".into() })));
     story.conflicts("t@6", Some("own"));
     let Effect::SettleTask { ok, why, .. } = story.effect_of("t@6", Verb::Settle) else { panic!("settled") };
     let why = why.unwrap();
@@ -166,6 +167,48 @@ fn a_worktree_that_cannot_be_renewed_is_left_and_the_task_runs_alone() {
         plan.prompt
     );
     assert_eq!(story.steps(), [ConflictStep::Agent { time: 1, of: 3 }, ConflictStep::Alone]);
+}
+
+#[test]
+fn a_task_that_is_done_again_without_a_commit_goes_to_a_person_with_the_earlier_work() {
+    let mut story = Story::drawn(sessions());
+    story.gets("a").claimed(Claim::Working).worktree("t@1").says("do@1", "done");
+    story.conflicts("t@1", Some("0123456789abcdef"));
+    for round in 2..=4 {
+        let (name, node) = (format!("t@{round}"), format!("do@{round}"));
+        story.renewed(&name, &["lib.rs"]).says(&node, "done").conflicts(&name, None);
+    }
+    story.worktree("t@5").prepared("do@5");
+    let told = story.session_of("do@5").prompt;
+    assert!(told.contains("Without a commit") && told.contains("`git commit --allow-empty`"), "{told}");
+    story.session_ends(SessionVerdict::Completed).seen(false).cleaned("do@5").conflicts("t@5", None);
+    let Effect::SettleTask { ok, why, branch, .. } = story.effect_of("t@5", Verb::Settle) else {
+        panic!("settled")
+    };
+    assert_eq!((ok, branch.as_deref()), (false, Some("task/t@5")), "the empty worktree goes");
+    let why = why.unwrap();
+    let words =
+        ["committed nothing", "on branch `task/t@1`", "`git merge 0123456789ab`", "tasks set a done`"];
+    for words in words {
+        assert!(why.contains(words), "`{words}` is missing: {why}");
+    }
+    story.settled("t@5", TaskStatus::Failing).claimed(Claim::Failed { ids: vec![task("a")] });
+    assert_eq!(story.ended(), (FinalStatus::Blocked, EndReason::Git));
+}
+
+#[test]
+fn a_log_from_before_worktrees_had_a_commit_still_lands_what_is_done_again() {
+    let mut story = Story::drawn(several(2));
+    story.gets("a").claimed(Claim::Working).worktree("t@1").shell("do@1", true, "");
+    story.conflicts("t@1", Some("own")).not_renewed("t@2");
+    let effect = story.open_of("t@3", Verb::Worktree);
+    let (workspace, branch) = ("/trees/t@3".to_owned(), "task/t@3".to_owned());
+    let end = WorktreeEnd::Made { workspace, branch, target: None, commit: None };
+    story.tell(Event::WorktreeMade { effect, end }).shell("do@3", true, "");
+    let Effect::Land { conflict, .. } = story.effect_of("t@3", Verb::Land) else { panic!("lands") };
+    assert_eq!(conflict, None);
+    story.landed("t@3", true).settled("t@3", TaskStatus::Passing).claimed(Claim::AllDone);
+    assert_eq!(story.ended(), (FinalStatus::Completed, EndReason::AllDone));
 }
 
 #[test]

@@ -278,7 +278,7 @@ fn a_task_is_told_by_its_number_and_name_and_how_it_went() {
     let lines = happened(&mut human, claimed("3", "Write the\u{1b}[2J parser"), vec![round(1, "3")]);
     assert_eq!(lines, ["  task 3: Write the^[[2J parser"]);
     let (effect, branch) = (turn("tasks@1"), "b".to_owned());
-    let end = WorktreeEnd::Made { workspace: "/tree".to_owned(), branch, target: None };
+    let end = WorktreeEnd::Made { workspace: "/tree".to_owned(), branch, target: None, commit: None };
     happened(&mut human, Event::WorktreeMade { effect, end }, Vec::new());
     happened(&mut human, claimed("4", "Docs"), vec![round(2, "4")]);
     assert!(told(&mut human, begins("clear@1", "clear_context")).is_empty(), "it does nothing to see");
