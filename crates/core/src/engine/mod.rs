@@ -350,6 +350,11 @@ impl DecisionCx<'_> {
         self.spend_all(&Spent { turns, usage: Usage::default() });
     }
 
+    /// Returns the number of turns of the run so far.
+    fn turns(&self) -> u32 {
+        self.allowances.first().map_or(0, |purse| purse.spent.turns)
+    }
+
     /// Returns a turn that was reserved but did not start.
     fn give_back_turn(&mut self) {
         for purse in &mut self.allowances {

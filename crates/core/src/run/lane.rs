@@ -249,6 +249,9 @@ pub struct Round {
     pub branch: Option<String>,
     pub phase: RoundPhase,
     pub lane: Lane,
+    /// The number of turns that agents started.
+    #[serde(default)]
+    pub turns: u32,
     /// The problem, if there is one.
     pub wrong: Option<String>,
     /// The run was interrupted, and nobody works on the task. A continued run goes on from here.

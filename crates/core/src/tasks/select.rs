@@ -37,6 +37,15 @@ impl Attempts {
         *made = made.saturating_add(1);
     }
 
+    /// Takes back an attempt in which no one worked on the task.
+    pub fn take_back(&mut self, id: &TaskId) {
+        let Some(made) = self.made.get_mut(id) else { return };
+        *made = made.saturating_sub(1);
+        if *made == 0 {
+            self.made.remove(id);
+        }
+    }
+
     /// Uses up all attempts of a task.
     pub fn spend(&mut self, id: &TaskId) {
         self.made.insert(id.clone(), self.allowed);

@@ -612,3 +612,22 @@ fn a_task_without_an_agent_is_passing_when_its_commands_succeed() {
         "the checks count without a node for them"
     );
 }
+
+#[test]
+fn a_task_whose_agent_never_got_a_turn_is_pending_again_when_the_budget_is_spent() {
+    for jobs in ["1", "2"] {
+        let place = place(tasks(2), json!([turn(&[]), turn(&[])]));
+        let ran = run(&place, &["--jobs", jobs, "--budget", "turns=1"]);
+        assert_eq!((ran.code, &ran.finished()["reason"]), (9, &json!("budget")), "{ran}");
+        // With two jobs, either of them may be the first to begin its turn.
+        let mut settled = ended(&ran).iter().map(|told| told[2..].to_owned()).collect::<Vec<_>>();
+        settled.sort();
+        assert_eq!(settled, ["passing", "pending"], "{jobs} jobs: {ran}");
+        assert_eq!(in_file(&place).iter().filter(|told| told.ends_with(" pending")).count(), 1, "{ran}");
+        let worktrees = place.sealed.git(["worktree", "list", "--porcelain"]);
+        assert_eq!(worktrees.matches("worktree ").count(), 1, "{worktrees}");
+        let ran = place.go(&["resume", ran.run(), "--json", "--budget", "turns=+1"]);
+        assert_eq!((ran.code, &ran.finished()["reason"]), (0, &json!("all_done")), "{ran}");
+        assert_eq!(in_file(&place), ["1 passing", "2 passing"]);
+    }
+}

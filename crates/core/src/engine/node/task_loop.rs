@@ -425,6 +425,8 @@ impl TaskLoopNode {
                 tasks.passed += 1;
                 tasks.wrong.remove(&round.id);
             }
+            // No agent has worked on it, so the next one gets the problem of the attempt before.
+            TaskStatus::Pending if round.turns == 0 => {}
             _ => drop(tasks.wrong.insert(round.id.clone(), why.unwrap_or_default())),
         }
         if let Some(error) = error {

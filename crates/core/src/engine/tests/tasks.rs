@@ -504,7 +504,52 @@ fn a_loop_of_tasks_that_may_spend_no_more_takes_no_other_task() {
     spec.budget.turns = Some(1);
     let mut story = Story::of(spec);
     story.gets("a").says("do@1", "x").settled("t@1", TaskStatus::Passing);
-    story.gets("b").prepared("do@2").cleaned("do@2").settled("t@2", TaskStatus::Failing);
+    story.gets("b").prepared("do@2").cleaned("do@2").settled("t@2", TaskStatus::Pending);
+    assert_eq!(story.ended(), (FinalStatus::Exhausted, EndReason::Budget));
+}
+
+#[test]
+fn a_task_whose_agent_never_got_a_turn_is_returned_and_costs_no_attempt() {
+    for jobs in [1, 2] {
+        let each = task_loop().jobs(jobs).attempts(2);
+        let each = each.each(|task| task.then(prompt("Do {{ task.name }}. {{ feedback }}").id("do"))).id("t");
+        let mut spec = drawn(Builder::new("w").start(each));
+        spec.budget.turns = Some(1);
+        let mut story = Story::of(spec);
+        let branch = (jobs > 1).then(|| "task/t@2".to_owned());
+        match branch.is_some() {
+            true => {
+                story.gets("a").gets("b").worktree("t@1").says("do@1", "x").landed("t@1", true);
+                story.settled("t@1", TaskStatus::Passing).claimed(Claim::Working).worktree("t@2")
+            }
+            false => story.gets("a").says("do@1", "x").settled("t@1", TaskStatus::Passing).gets("b"),
+        };
+        story.prepared("do@2").cleaned("do@2");
+        let released = Effect::ReleaseTask {
+            path: None,
+            task: task("b"),
+            branch,
+            why: Some("`do`: the budget of 1 turn is spent".into()),
+        };
+        assert_eq!(story.effect_of("t@2", Verb::Settle), released);
+        story.settled("t@2", TaskStatus::Pending);
+        assert_eq!(story.ended(), (FinalStatus::Exhausted, EndReason::Budget));
+        story.goes_on_after_end();
+        let Effect::ClaimTask { attempts, .. } = story.effect_of("t", Verb::Claim) else { panic!("a claim") };
+        assert_eq!(attempts.made.get(&task("b")), None);
+    }
+}
+
+#[test]
+fn a_task_whose_agent_had_a_turn_is_failing_when_the_budget_is_spent() {
+    let each = task_loop().each(|task| task.then(prompt("x").id("one")).then(prompt("y").id("two"))).id("t");
+    let mut spec = drawn(Builder::new("w").start(each));
+    spec.budget.turns = Some(1);
+    let mut story = Story::of(spec);
+    story.gets("a").says("one@1", "x").prepared("two@1").cleaned("two@1");
+    let settled = story.effect_of("t@1", Verb::Settle);
+    assert!(matches!(&settled, Effect::SettleTask { ok: false, .. }), "{settled:?}");
+    story.settled("t@1", TaskStatus::Failing);
     assert_eq!(story.ended(), (FinalStatus::Exhausted, EndReason::Budget));
 }
 

@@ -75,6 +75,7 @@ impl TaskRounds {
             branch: None,
             phase: RoundPhase::Leasing,
             lane: Lane::default(),
+            turns: 0,
             wrong: None,
             stopped: false,
             conflict: None,
@@ -96,6 +97,12 @@ impl Round {
     /// Returns the id for the effects of this iteration.
     pub(super) fn name(&self, instance: &NodeId) -> NodeId {
         NodeId::new(format!("{instance}@{}", self.round))
+    }
+
+    /// Counts the turns that the nodes of this iteration started, from the turns of the run before and now.
+    fn count_turns(&mut self, before: u32, now: u32) {
+        // A turn that did not start after all is returned, so the number may shrink.
+        self.turns = self.turns.saturating_add(now).saturating_sub(before);
     }
 }
 
@@ -139,7 +146,10 @@ impl<'a> RoundContext<'a> {
         body: &[Node],
     ) -> Option<Outcome> {
         let frame = around(self.frame(all, round), &round.task, round.conflict.as_deref());
-        lane::proceed(cx, body, &mut round.lane, &frame)
+        let before = cx.turns();
+        let outcome = lane::proceed(cx, body, &mut round.lane, &frame);
+        round.count_turns(before, cx.turns());
+        outcome
     }
 
     /// Returns the surroundings of the nodes in an iteration, without the task.
@@ -171,7 +181,10 @@ impl<'a> RoundContext<'a> {
             | RoundPhase::Settling => return Delivered::NotMine,
         };
         let frame = around(self.frame(all, round), &round.task, round.conflict.as_deref());
-        lane::deliver(cx, body, &mut round.lane, &frame, to, event)
+        let before = cx.turns();
+        let delivered = lane::deliver(cx, body, &mut round.lane, &frame, to, event);
+        round.count_turns(before, cx.turns());
+        delivered
     }
 
     /// Continues after the nodes of an iteration, or those before the task, ended.
@@ -228,6 +241,11 @@ impl<'a> RoundContext<'a> {
             all.fixed.insert(round.id.clone(), outcome);
         } else if cx.has_run_dry(&outcome) {
             all.over.get_or_insert(outcome);
+            // Attempts count failed work, and no agent has worked on the task.
+            if round.turns == 0 {
+                all.attempts.take_back(&round.id);
+                return self.release(cx, all, round);
+            }
         }
         self.settle(cx, all, round);
     }
@@ -315,19 +333,23 @@ impl<'a> RoundContext<'a> {
             }
         };
         let frame = around(self.frame(all, round), &round.task, round.conflict.as_deref());
-        if let Some(outcome) = lane::reopen(cx, body, &mut round.lane, &frame) {
+        let before = cx.turns();
+        let outcome = lane::reopen(cx, body, &mut round.lane, &frame);
+        round.count_turns(before, cx.turns());
+        if let Some(outcome) = outcome {
             self.nodes_over(cx, all, round, outcome);
         }
     }
 
     /// Plans to return the task to its file.
     pub(super) fn release(&self, cx: &mut DecisionCx<'_>, all: &RoundsShared<'_>, round: &mut Round) {
+        // A landing handles the worktree itself.
+        let has_tried_to_land = round.phase == RoundPhase::Landing && round.wrong.is_some();
         round.phase = RoundPhase::Settling;
         let effect = Effect::ReleaseTask {
             path: all.path.clone(),
             task: round.id.clone(),
-            // A landing handles the worktree itself.
-            branch: round.branch.clone().filter(|_| round.wrong.is_none()),
+            branch: round.branch.clone().filter(|_| !has_tried_to_land),
             why: round.wrong.clone(),
         };
         cx.plan_once(&round.name(self.instance), Verb::Settle, effect);
