@@ -159,10 +159,16 @@ impl Catalog {
         let said = self.workflows.iter().map(|entry| (&entry.name, entry.path.as_ref()));
         let broken = self.broken.iter().map(|(name, path)| (name, Some(path)));
         let named = said.chain(broken).filter(|(own, _)| *own == name).filter_map(|(_, path)| path);
-        // Every plugin's root file is called `workflow.json`, so its file name says nothing.
-        let is_root = |path: &PathBuf| self.of_plugins.contains(path) && path.ends_with("workflow.json");
-        let stem = |path: &&PathBuf| path.file_stem().is_some_and(|stem| stem == name) && !is_root(path);
+        let stem = |path: &&PathBuf| self.has_stem(path, name);
         named.chain(self.files.iter().filter(stem)).cloned().collect()
+    }
+
+    /// Decides whether a file is called as a workflow.
+    fn has_stem(&self, path: &Path, name: &str) -> bool {
+        // Every plugin's root file is called `workflow.json`, so its file name says nothing.
+        let is_root =
+            path.ends_with("workflow.json") && self.of_plugins.iter().any(|of_plugin| of_plugin == path);
+        path.file_stem().is_some_and(|stem| stem == name) && !is_root
     }
 }
 
@@ -419,17 +425,16 @@ fn add_document(catalog: &mut Catalog, text: &str, path: &Path, source: String, 
     let has_mistakes = problems.iter().any(Diagnostic::is_error);
     catalog.problems.append(&mut problems);
     catalog.documents.push(path.to_owned());
-    match read {
-        Some(read) if has_mistakes && read.workflow.name == document::NAMELESS => {
-            catalog.nameless.push(path.to_owned())
-        }
-        Some(read) if has_mistakes => catalog.broken.push((read.workflow.name, path.to_owned())),
+    match read.filter(|_| !has_mistakes) {
         Some(read) => {
             let entry = of_document(read, source);
             let from_plugin = of == Of::Plugin;
             catalog.workflows.push(WorkflowEntry { path: Some(path.to_owned()), from_plugin, ..entry });
         }
-        None => catalog.nameless.push(path.to_owned()),
+        None => match document::said_name(text) {
+            Some(name) => catalog.broken.push((name, path.to_owned())),
+            None => catalog.nameless.push(path.to_owned()),
+        },
     }
 }
 

@@ -101,8 +101,20 @@ pub fn read_for_check(text: &str, file_name: &str) -> (Option<WorkflowDocument>,
     (document, form.finish())
 }
 
+/// Returns the name that a document gives, even if nothing else in it can be read.
+pub fn said_name(text: &str) -> Option<String> {
+    if text.len() > MOST_BYTES {
+        return None;
+    }
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let tree = tree::read(text);
+    let JsonValue::Object(members) = &tree.root.value else { return None };
+    let said = members.iter().find(|member| member.key == "name")?;
+    top::name(&mut FieldReader::new(text, "", tree.open), "name", &said.node)
+}
+
 /// The name of a document that gives none.
-pub const NAMELESS: &str = "?";
+const NAMELESS: &str = "?";
 
 /// Returns the JSON Schema of workflow documents, for editors.
 pub fn schema() -> &'static str {

@@ -50,6 +50,9 @@ pub fn eject_document(
         return put(home, cwd, name, scope, text);
     }
     let catalog = catalog_with(home, cwd, plugins, Some(name))?;
+    if let Some(problem) = catalog.broken_first(name, &catalog.problems) {
+        return Err(problem);
+    }
     let Some(entry) = catalog.named(name)? else {
         let broken = UserError::of(&catalog.diagnostics(name));
         return Err(broken.unwrap_or_else(|| catalog.missing(name, &catalog.problems)));

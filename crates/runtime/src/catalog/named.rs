@@ -1,5 +1,7 @@
 //! Finds the workflow that a name means.
 
+use std::path::{Path, PathBuf};
+
 use windlass_core::graph::check::nearest;
 
 use super::{Catalog, Diagnostic, WorkflowEntry};
@@ -23,6 +25,40 @@ impl Catalog {
             [only] => Ok(Some(only)),
             [first, ..] => Err(ambiguous(name, first, &candidates)),
         }
+    }
+
+    /// Returns the error if a name means a broken file, although another workflow has the name, too. That one
+    /// must not run in its place: it lacks the limits of the file that the person wrote.
+    pub fn broken_first(&self, name: &str, problems: &[Diagnostic]) -> Option<UserError> {
+        let other = self.named(name).ok().flatten().filter(|other| other.name == name)?;
+        if self.file_at(name).is_some() {
+            return None;
+        }
+        let own = self.workflows.iter().find(|entry| {
+            entry.name == name && !entry.from_plugin && !entry.is_builtin && entry.path.is_some()
+        });
+        let place = |path: &Path| self.files.iter().position(|file| file == path);
+        let own = own.and_then(|entry| entry.path.as_deref()).and_then(place);
+        // A plugin has no precedence over a person, nor a person over a plugin. All others are in the order
+        // of `files`.
+        let is_nearer = |path: &PathBuf| {
+            self.of_plugins.contains(path) || own.is_none_or(|own| place(path).is_some_and(|it| it < own))
+        };
+        let said = self.broken.iter().filter(|(own, _)| own == name).map(|(_, path)| path);
+        let unsaid = self.nameless.iter().filter(|path| self.has_stem(path, name));
+        let files: Vec<String> = said
+            .chain(unsaid)
+            .filter(|path| is_nearer(path))
+            .map(|path| path.display().to_string())
+            .collect();
+        let is_its = |problem: &&Diagnostic| files.iter().any(|file| problem.is_in(file));
+        let its: Vec<Diagnostic> = problems.iter().filter(is_its).cloned().collect();
+        let text = format!(
+            "the file of workflow `{name}` has mistakes, and Windlass does not run the {} one in its place",
+            other.owner_name()
+        );
+        let hint = "fix the file, or move it away";
+        UserError::of(&its).map(|problem| problem.after(vec![text.into()]).hint(hint))
     }
 
     /// Reports that no workflow has this name. Lists the given errors in files that may contain it.

@@ -149,7 +149,7 @@ impl<'a> WorkflowSources<'a> {
     /// Reports a called workflow as broken rather than missing if its document has errors.
     fn is_whole(&self, name: &str) -> Result<(), UserError> {
         if self.catalog.workflows.iter().any(|entry| entry.name == name) {
-            return Ok(());
+            return self.catalog.broken_first(name, self.broken).map_or(Ok(()), Err);
         }
         UserError::of(&self.catalog.about(self.broken, name)).map_or(Ok(()), Err)
     }
@@ -185,6 +185,9 @@ pub(super) fn set_aside(catalog: &mut Catalog, want: &WantedWorkflow) -> Result<
     catalog.problems = others;
     let broken: Vec<Diagnostic> = broken;
     if let WantedWorkflow::Workflow(Some(name)) = want {
+        if let Some(problem) = catalog.broken_first(name, &broken) {
+            return Err(problem);
+        }
         let is_there = !matches!(catalog.named(name), Ok(None));
         let mut about = catalog.about(&broken, name);
         if let (true, Some((_, own))) = (about.is_empty(), name.split_once(':')) {

@@ -219,6 +219,9 @@ fn show(invocation: &Invocation, name: &str, of: &Of) -> Result<Exit, Report> {
 
 /// Finds a workflow by name. Otherwise reports its errors, or that it does not exist.
 fn find<'a>(found: &'a Catalog, name: &str) -> Result<&'a WorkflowEntry, Report> {
+    if let Some(problem) = found.broken_first(name, &found.problems) {
+        return Err(problem.into());
+    }
     if let Some(entry) = found.named(name)? {
         return Ok(entry);
     }

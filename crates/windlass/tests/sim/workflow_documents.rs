@@ -290,6 +290,76 @@ fn all_mistakes_of_a_document_are_found_at_once_with_their_places() {
     assert!(ran.stderr.contains("bad.yaml has mistakes and is left out"), "{ran}");
 }
 
+/// Workflow `tasks` with a mistake that costs it its limits.
+const BROKEN: &str = "name: tasks\nchekcs: { t: \"false\" }\nsettings: { isolation: strict }\n\
+    nodes:\n  - { id: a, prompt: x }\n";
+
+#[test]
+fn a_broken_file_is_never_replaced_by_another_workflow_of_its_name() {
+    let place = place(json!([{"steps": [say("Done.")]}]));
+    place.sealed.write("repo/tasks.json", r#"{"version": "1.0", "tasks": []}"#);
+    let user = |text: &str| place.sealed.write("config/windlass/workflows/tasks.yaml", text);
+    write(&place, "caller", "name: caller\nnodes:\n  - { id: c, workflow: tasks }\n");
+    let ways: [&[&str]; 5] = [
+        &["tasks", "run"],
+        &["run", "--workflow", "tasks", "x"],
+        &["run", "--workflow", "caller", "x"],
+        &["workflow", "show", "tasks"],
+        &["workflow", "graph", "tasks"],
+    ];
+    let refused = |what: &str, file: &str, of: &str| {
+        for way in ways {
+            let ran = place.go(way);
+            let words = [
+                "the file of workflow `tasks` has mistakes",
+                &format!("the {of} one in its place"),
+                file,
+                what,
+            ];
+            ran.assert_refused(CONFIGURATION, &words);
+        }
+    };
+    write(&place, "tasks", BROKEN);
+    refused("`chekcs`", "tasks.yaml:2:1", "built-in");
+    user("name: tasks\nnodes:\n  - { id: own, prompt: x }\n");
+    refused("`chekcs`", "tasks.yaml:2:1", "user");
+    // The name counts, and the name of the file only if there is no other.
+    std::fs::remove_file(place.repo().join(".windlass/workflows/tasks.yaml")).unwrap();
+    write(&place, "mine", BROKEN);
+    refused("`chekcs`", "mine.yaml:2:1", "user");
+    write(&place, "mine", "name: tasks\nnodes:\n  - { id: a, prompt: 'open\n");
+    refused("mine.yaml:3:", "mine.yaml", "user");
+    std::fs::remove_file(place.repo().join(".windlass/workflows/mine.yaml")).unwrap();
+    write(&place, "tasks", "- 1\n");
+    refused("must be a mapping", "tasks.yaml", "user");
+    assert!(place.requests().is_empty() && place.ps().is_empty());
+}
+
+#[test]
+fn a_broken_file_that_nobody_asks_for_is_only_a_warning() {
+    let place = place(json!([{"steps": [say("Done.")]}]));
+    let ran = |name: &str, warning: &str| {
+        let ran = place.go(&["run", "--workflow", name, "x", "--json"]);
+        assert_eq!(ran.code, 0, "{ran}");
+        assert!(ran.stderr.contains(&format!("{warning} has mistakes and is left out")), "{ran}");
+    };
+    // The file says another name than its own.
+    write(&place, "tasks", "name: other\nnodes:\n  - { id: a, promt: x }\n");
+    place.sealed.write("repo/tasks.json", r#"{"version": "1.0", "tasks": []}"#);
+    ran("tasks", "tasks.yaml");
+    // A farther place.
+    write(&place, "near", "name: near\nnodes:\n  - { id: a, prompt: x }\n");
+    place.sealed.write("config/windlass/workflows/near.yaml", "name: near\n");
+    ran("near", "near.yaml");
+    // Another one is named with its place.
+    write(&place, "loop", "name: loop\n");
+    let refused = place.go(&["run", "--workflow", "loop", "x"]);
+    refused.assert_refused(CONFIGURATION, &["loop.yaml"]);
+    let planned = place.go(&["run", "--workflow", "built-in:loop", "x", "--dry-run"]);
+    assert_eq!(planned.code, 0, "{planned}");
+    assert!(planned.stderr.contains("loop.yaml has mistakes and is left out"), "{planned}");
+}
+
 #[test]
 fn the_schema_is_json() {
     let place = place(json!([last_turn()]));

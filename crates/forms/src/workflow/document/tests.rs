@@ -329,3 +329,21 @@ fn the_schema_has_every_word_the_reader_knows() {
         assert_eq!(schema.pointer(&format!("/$defs/{pointer}/enum")), Some(&words.into()), "{pointer}");
     }
 }
+
+#[test]
+fn the_name_of_a_broken_document_is_known_if_it_can_be_read() {
+    let known = [
+        ("name: w\nchekcs: {}\nnodes: []\n", Some("w")),
+        ("name: w\n", Some("w")),
+        ("name: w\nnodes:\n  - { id: a, prompt: 'open\n", Some("w")),
+        ("{\"name\": \"w\", \"nodes\": 1}", Some("w")),
+        ("nodes: []\n", None),
+        ("name: [w]\nnodes: []\n", None),
+        ("name: a/b\nnodes: []\n", None),
+        ("- name: w\n", None),
+        ("", None),
+    ];
+    for (text, name) in known {
+        assert_eq!(said_name(text).as_deref(), name, "{text}");
+    }
+}

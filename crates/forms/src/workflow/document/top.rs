@@ -76,7 +76,8 @@ fn refuse_strangers(form: &mut FieldReader<'_>, map: &Map<'_>) {
 }
 
 /// Reads the name, which users type after `--workflow` and see in lists.
-fn name(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) -> Option<String> {
+/// Reads the name of the workflow.
+pub(super) fn name(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) -> Option<String> {
     let name = form.one_line(path, node)?;
     let is_usable = !name.starts_with(['-', '.']) && !name.contains(['/', '\\']);
     if is_usable && name.chars().count() <= 100 {
