@@ -21,6 +21,7 @@ pub use windlass_forms::diagnostic::Diagnostic;
 use windlass_forms::diagnostic::Severity;
 use windlass_forms::plugin::{PluginFile, mcp_server_names, parse_plugin_json};
 use windlass_forms::settings::Resolved;
+pub use windlass_forms::workflow::TASKS;
 use windlass_forms::workflow::document::{self, WorkflowDocument};
 use windlass_forms::workflow::{WorkflowFile, compile, parse_workflow_json};
 
@@ -34,6 +35,9 @@ pub(crate) use check::look_into_broken;
 use file::NamedFile;
 pub(crate) use looping::is_public_name;
 pub(crate) use world::World;
+
+/// The source of the workflows in the project's `.windlass`.
+const PROJECT: &str = "project";
 
 /// A loaded plugin.
 #[derive(Debug, Clone)]
@@ -69,6 +73,8 @@ pub struct WorkflowEntry {
     pub is_builtin: bool,
     pub(crate) body: Body,
     pub(crate) from_plugin: bool,
+    /// The text of its file, as it was read.
+    pub(crate) file_text: String,
 }
 
 /// The content of a workflow.
@@ -89,6 +95,11 @@ impl WorkflowEntry {
     /// Returns the owner: the name of a plugin, else `project`, `user` or `built-in`.
     pub fn owner_name(&self) -> &str {
         self.source.strip_prefix("plugin ").unwrap_or(&self.source)
+    }
+
+    /// Decides whether the workflow comes with the project.
+    pub(crate) fn is_of_project(&self) -> bool {
+        self.source == PROJECT
     }
 
     /// Returns the text, if the workflow is a document.
@@ -229,13 +240,24 @@ pub(crate) fn collect(
         }
     }
     collisions(&mut catalog);
-    if let Some(project) = config::project_dir(cwd, "workflows") {
-        load_folder(&mut catalog, &project.join("workflows"), "project", Of::Person);
-    }
+    load_project(&mut catalog, cwd);
     load_folder(&mut catalog, &home.config.join("workflows"), "user", Of::Person);
     namesakes(&mut catalog);
     catalog.workflows.extend(builtin::entries());
     Ok(catalog)
+}
+
+/// Reads the workflows of the project and no others.
+pub(crate) fn project_workflows(cwd: &Path) -> Catalog {
+    let mut catalog = Catalog::default();
+    load_project(&mut catalog, cwd);
+    catalog
+}
+
+fn load_project(catalog: &mut Catalog, cwd: &Path) {
+    if let Some(project) = config::project_dir(cwd, "workflows") {
+        load_folder(catalog, &project.join("workflows"), PROJECT, Of::Person);
+    }
 }
 
 fn load_plugin(catalog: &mut Catalog, dir: &Path) -> Result<(), UserError> {
@@ -451,6 +473,7 @@ fn of_document(read: WorkflowDocument, source: String) -> WorkflowEntry {
         worst: None,
         required: workflow.plugins.clone(),
         is_builtin: false,
+        file_text: read.text().to_owned(),
         body: Body::Document(Box::new(read)),
         from_plugin: false,
     }
@@ -477,6 +500,7 @@ fn add_workflow(catalog: &mut Catalog, text: &str, path: &Path, source: String, 
         required: file.plugins.iter().map(ToString::to_string).collect(),
         worst: None,
         is_builtin: false,
+        file_text: text.to_owned(),
         body: Body::File(Box::new(file)),
         from_plugin: of == Of::Plugin,
     });

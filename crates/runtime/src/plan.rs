@@ -34,6 +34,7 @@ use windlass_core::hook::permission::Isolation;
 use windlass_core::looping::LoopMode;
 use windlass_core::spec::{OnPermission, OnQuestion, SessionSettings, Spec};
 use windlass_forms::settings::Resolved;
+use windlass_forms::workflow::TASKS;
 use windlass_store::Durability;
 
 use crate::catalog::{collect, look_into_broken};
@@ -44,6 +45,7 @@ use crate::user_error::{ProblemPart, UserError, UserErrorKind};
 use choose::{Selection, SetAside, WorkflowSources, set_aside};
 pub(crate) use entity::{PromptContext, texts as entity_texts};
 pub use flags::checks;
+pub(crate) use nodes::called as called_workflows;
 pub(crate) use own_worktree::uncommitted;
 pub use own_worktree::{PlannedWorktree, WantedBranch};
 use session_settings::PlanInputs;
@@ -80,10 +82,23 @@ pub struct RunRequest {
 pub enum WantedWorkflow {
     /// The named workflow or file, or the only workflow that plugins bring.
     Workflow(Option<String>),
+    /// The workflow `tasks`, which the person did not name. The project's workflow of that name needs trust.
+    Tasks,
     /// The built-in loop, even if another workflow has that name.
     Loop,
     /// One session with an entity. The input becomes its arguments.
     Entity { kind: EntityKind, name: String },
+}
+
+impl WantedWorkflow {
+    /// Returns the name by which the workflow is found, if it has one.
+    fn name(&self) -> Option<&str> {
+        match self {
+            WantedWorkflow::Workflow(name) => name.as_deref(),
+            WantedWorkflow::Tasks => Some(TASKS),
+            WantedWorkflow::Loop | WantedWorkflow::Entity { .. } => None,
+        }
+    }
 }
 
 /// The flags that change a plan.
@@ -165,6 +180,10 @@ fn planned(home: &Home, request: &RunRequest, cwd: &Path, resolved: &Resolved) -
     if let WantedWorkflow::Workflow(Some(wanted)) = &request.want {
         catalog.add_file(cwd, wanted)?;
     }
+    let untrusted = match &request.want {
+        WantedWorkflow::Tasks => trust::leave_out(home, &mut catalog, TASKS, request.has_terminal)?,
+        WantedWorkflow::Workflow(_) | WantedWorkflow::Loop | WantedWorkflow::Entity { .. } => None,
+    };
     look_into_broken(&mut catalog, home, cwd, &request.plugins, resolved);
     let SetAside { warnings: left_out, broken } = set_aside(&mut catalog, &request.want)?;
     if let Some(problem) = UserError::of(&catalog.problems) {
@@ -174,7 +193,7 @@ fn planned(home: &Home, request: &RunRequest, cwd: &Path, resolved: &Resolved) -
     let shelves =
         WorkflowSources { home, cwd, resolved, catalog: &catalog, broken: &broken, checks: &checks };
     let Selection { mut main, mut others, registry, warnings: found, notes } = shelves.choose(request)?;
-    let in_files = resolved.diagnostics.iter().cloned().chain(trust::warnings(resolved));
+    let in_files = resolved.diagnostics.iter().cloned().chain(trust::warnings(resolved)).chain(untrusted);
     let in_files = in_files.chain(catalog.problems.iter().cloned()).map(ProblemPart::from);
     let found: Vec<ProblemPart> =
         in_files.chain(left_out.into_iter().map(ProblemPart::from)).chain(found).collect();
@@ -230,12 +249,25 @@ fn recorded(request: &RunRequest) -> Option<serde_json::Value> {
     serde_json::to_value(RunRequest { input: String::new(), ..request.clone() }).ok()
 }
 
+/// The purpose of planning a recorded run again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PlanAgain {
+    /// To find out whether its document has changed.
+    Compare,
+    /// To run its document as it is now.
+    Run,
+}
+
 /// Plans a recorded run again, from its documents and settings as they are now. Returns `None` if the run
 /// was recorded without its request.
-pub(crate) fn plan_again(home: &Home, spec: &Spec) -> Option<Result<Spec, UserError>> {
+pub(crate) fn plan_again(home: &Home, spec: &Spec, why: PlanAgain) -> Option<Result<Spec, UserError>> {
     let request: RunRequest = serde_json::from_value(spec.request.clone()?).ok()?;
     let (cwd, flags) = (request.cwd.clone(), PlanFlags { worktree: None, ..request.flags.clone() });
-    let request = RunRequest { cwd, flags, input: spec.input.clone(), dry_run: true, ..request };
+    // A fork shows no warnings, so the built-in workflow must not run in place of one without trust.
+    let may_leave_out = why == PlanAgain::Compare || request.want != WantedWorkflow::Tasks;
+    let has_terminal = request.has_terminal && may_leave_out;
+    let input = spec.input.clone();
+    let request = RunRequest { cwd, flags, input, has_terminal, dry_run: true, ..request };
     Some(plan(home, &request).map(|planned| {
         let mut again = planned.spec;
         again.seed.clone_from(&spec.seed);

@@ -26,6 +26,7 @@ use crate::error::{RunError, chain};
 use crate::handle::{Beside, Handle, OwnedRun, OwnerStart, Ownership, TakenRun, pin_sim};
 use crate::named_lock::NamedLock;
 use crate::owner::project;
+use crate::plan::{PlanAgain, plan_again};
 use crate::user_error::UserError;
 use crate::view::Family;
 
@@ -241,7 +242,8 @@ impl Handle {
         let Some(Event::RunStarted { spec }) = log.first().map(|record| &record.event) else {
             return Err(TravelError::Fork { run: from(), why: ForkError::NoRun });
         };
-        let again = crate::plan::plan_again(&self.home, spec);
+        let why = if request.with_document { PlanAgain::Run } else { PlanAgain::Compare };
+        let again = plan_again(&self.home, spec, why);
         if !request.with_document {
             let is_same = again.is_none_or(|again| again.is_ok_and(|again| are_alike(spec, &again)));
             return Ok(if is_same { ForkDocument::Recorded } else { ForkDocument::RecordedOther });

@@ -3,10 +3,12 @@
 //! The settings of a cloned repository may ask for rights, such as allow rules, or name programs.
 //! `forms::settings` knows which values need trust. This module decides whether a person has trusted exactly
 //! these values for exactly this project, and keeps the decision in the state folder. The decision is a keyed
-//! digest of both: if a value changes, nobody has trusted the new one.
+//! digest of both: if a value changes, nobody has trusted the new one. [`replacements`] does the same for the
+//! workflows of a repository that run without being named.
 
 mod identity;
 mod plugin_programs;
+mod replacements;
 #[cfg(test)]
 mod tests;
 
@@ -26,6 +28,8 @@ use crate::seal::InboxKey;
 use crate::user_error::{ProblemPart, UserError, UserErrorKind};
 use identity::ProjectIdentity;
 use plugin_programs::PluginPrograms;
+pub(crate) use replacements::leave_out;
+pub use replacements::{ReplacingWorkflow, WorkflowText};
 
 /// The folder of the decisions, in the state folder.
 const FOLDER: &str = "trust";
@@ -35,7 +39,7 @@ const VERSION: u32 = 1;
 /// The action that only a person may do.
 const WHAT: &str = "trust the settings of a repository";
 
-/// The values in a project's settings that need trust, and whether they have it.
+/// The values in a project's settings and the workflows that need trust, and whether they have it.
 #[derive(Debug, Clone)]
 pub struct TrustReview {
     /// The folder that has the project's `.windlass`, or the folder asked about if there is none.
@@ -43,9 +47,10 @@ pub struct TrustReview {
     /// The settings file, if there is one.
     pub file: Option<PathBuf>,
     pub requests: Vec<RequestedRight>,
-    /// True if nothing needs trust, too.
-    pub is_trusted: bool,
-    /// Set if something needs trust. An error if Windlass could not notice a change of it.
+    /// True if no value needs trust, too.
+    pub are_settings_trusted: bool,
+    pub workflows: Vec<ReplacingWorkflow>,
+    /// Set if a value needs trust. An error if Windlass could not notice a change of it.
     content: Option<Result<TrustContent, String>>,
 }
 
@@ -90,6 +95,15 @@ impl TrustState {
             TrustState::Unused => "unused",
         }
     }
+
+    /// Returns the meaning of two decisions about one project.
+    fn with(self, other: TrustState) -> TrustState {
+        match (self, other) {
+            (TrustState::Changed, _) | (_, TrustState::Changed) => TrustState::Changed,
+            (TrustState::Trusted, _) | (_, TrustState::Trusted) => TrustState::Trusted,
+            (TrustState::Unused, TrustState::Unused) => TrustState::Unused,
+        }
+    }
 }
 
 /// The file of a decision.
@@ -99,6 +113,9 @@ struct TrustFile {
     project: String,
     trusted_ms: i64,
     settings: Vec<TrustedSetting>,
+    /// The workflow that the decision is about; otherwise it is about the settings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    workflow: Option<String>,
     seal: String,
 }
 
@@ -108,17 +125,40 @@ struct TrustedSetting {
     value: String,
 }
 
+/// The part of a project that a decision is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum TrustSubject {
+    Settings,
+    /// The workflow of this name.
+    Workflow(String),
+}
+
+impl TrustSubject {
+    fn workflow(&self) -> Option<&str> {
+        match self {
+            TrustSubject::Settings => None,
+            TrustSubject::Workflow(name) => Some(name),
+        }
+    }
+}
+
 /// Everything that a decision is about.
 #[derive(Debug, Clone)]
 struct TrustContent {
+    subject: TrustSubject,
     identity: ProjectIdentity,
-    /// Keys and values, in the order of the keys, and the files of plugins.
+    /// Keys and values, in the order of the keys, and the files of plugins. Or the texts of workflows.
     parts: Vec<Vec<u8>>,
 }
 
 impl TrustContent {
     fn seal(&self, key: InboxKey) -> String {
-        let head = [b"trust".as_slice(), self.identity.bytes()];
+        let head = match &self.subject {
+            TrustSubject::Settings => vec![b"trust".as_slice(), self.identity.bytes()],
+            TrustSubject::Workflow(name) => {
+                vec![b"trust workflow".as_slice(), self.identity.bytes(), name.as_bytes()]
+            }
+        };
         key.digest(head.into_iter().chain(self.parts.iter().map(Vec::as_slice)))
     }
 
@@ -130,7 +170,8 @@ impl TrustContent {
             return false;
         }
         let Ok(key) = InboxKey::of(&home.state) else { return false };
-        read_file(&path_of(home, key, &self.identity)).is_some_and(|file| file.seal == self.seal(key))
+        read_file(&path_of(home, key, &self.identity, &self.subject))
+            .is_some_and(|file| file.seal == self.seal(key))
     }
 }
 
@@ -177,7 +218,11 @@ fn content(file: &ProjectFile, requests: &[TrustRequest], plugins: &[PluginProgr
     values.sort_unstable();
     let values = values.iter().flat_map(|(key, value)| [key.as_bytes().to_vec(), value.as_bytes().to_vec()]);
     let files = plugins.iter().flat_map(|plugin| plugin.parts().map(<[u8]>::to_vec));
-    TrustContent { identity: ProjectIdentity::of(&file.path), parts: values.chain(files).collect() }
+    TrustContent {
+        subject: TrustSubject::Settings,
+        identity: ProjectIdentity::of(&file.path),
+        parts: values.chain(files).collect(),
+    }
 }
 
 fn right(request: &TrustRequest, commands: &[String]) -> RequestedRight {
@@ -190,26 +235,57 @@ fn right(request: &TrustRequest, commands: &[String]) -> RequestedRight {
     }
 }
 
-/// Returns the values of a project's settings that need trust, for work in a folder.
+/// Returns the values of a project's settings and the workflows that need trust, for work in a folder.
 pub fn review(home: &Home, cwd: &Path) -> Result<TrustReview, UserError> {
+    let workflows = replacements::of_project(home, cwd);
     let Some(file) = config::project_file(cwd)? else {
-        let (project, requests) = (cwd.to_owned(), Vec::new());
-        return Ok(TrustReview { project, file: None, requests, is_trusted: true, content: None });
+        let project = workflows.first().map_or_else(|| cwd.to_owned(), |workflow| workflow.project.clone());
+        let requests = Vec::new();
+        return Ok(TrustReview {
+            project,
+            file: None,
+            requests,
+            are_settings_trusted: true,
+            workflows,
+            content: None,
+        });
     };
     let JudgedSettings { resolved, content, requests } =
         judge(home, cwd, &config::layers(home, Vec::new())?, &file);
     if let Some(problem) = UserError::of(&resolved.diagnostics) {
         return Err(problem);
     }
-    let is_trusted = resolved.withheld().next().is_none();
+    let are_settings_trusted = resolved.withheld().next().is_none();
     let project = identity::folder_of(&file.path);
-    Ok(TrustReview { project, file: Some(file.path), requests, is_trusted, content })
+    let file = Some(file.path);
+    Ok(TrustReview { project, file, requests, are_settings_trusted, workflows, content })
 }
 
 impl TrustReview {
-    /// Trusts the values of this review. If the file has changed since, the new values are not trusted.
-    pub fn grant(&self, home: &Home) -> Result<(), UserError> {
+    /// Decides whether a person trusts everything that needs trust.
+    pub fn is_trusted(&self) -> bool {
+        self.are_settings_trusted && self.workflows.iter().all(|workflow| workflow.is_trusted)
+    }
+
+    /// Trusts the values and workflows of this review. If a file has changed since, the new content is not
+    /// trusted.
+    pub fn grant(&mut self, home: &Home) -> Result<(), UserError> {
         refuse_agents()?;
+        self.grant_settings(home)?;
+        self.are_settings_trusted = true;
+        for workflow in &mut self.workflows {
+            let shown = |part: &WorkflowText| TrustedSetting {
+                key: format!("workflow {}", workflow.name),
+                value: part.file.display().to_string(),
+            };
+            let files = workflow.files.iter().map(shown).collect();
+            keep(home, &workflow.content, &workflow.project, files)?;
+            workflow.is_trusted = true;
+        }
+        Ok(())
+    }
+
+    fn grant_settings(&self, home: &Home) -> Result<(), UserError> {
         let content = match &self.content {
             None => return Ok(()),
             Some(Ok(content)) => content,
@@ -219,24 +295,35 @@ impl TrustReview {
                 return Err(UserError::new(UserErrorKind::Configuration, text));
             }
         };
-        let folder = home.state.join(FOLDER);
-        files::make_private_dir(&folder).map_err(|error| unwritable(&folder, &error.why()))?;
-        let key = key(home)?;
         let setting = |request: &RequestedRight| TrustedSetting {
             key: request.key.clone(),
             value: request.value.clone(),
         };
-        let file = TrustFile {
-            v: VERSION,
-            project: self.project.to_string_lossy().into_owned(),
-            trusted_ms: now().0,
-            settings: self.requests.iter().map(setting).collect(),
-            seal: content.seal(key),
-        };
-        let path = path_of(home, key, &content.identity);
-        let bytes = serde_json::to_vec(&file).map_err(|error| unwritable(&path, &error.to_string()))?;
-        files::write_atomic(&path, &bytes, FileMode::Private).map_err(|error| unwritable(&path, &error.why()))
+        keep(home, content, &self.project, self.requests.iter().map(setting).collect())
     }
+}
+
+/// Writes a decision.
+fn keep(
+    home: &Home,
+    content: &TrustContent,
+    project: &Path,
+    settings: Vec<TrustedSetting>,
+) -> Result<(), UserError> {
+    let folder = home.state.join(FOLDER);
+    files::make_private_dir(&folder).map_err(|error| unwritable(&folder, &error.why()))?;
+    let key = key(home)?;
+    let file = TrustFile {
+        v: VERSION,
+        project: project.to_string_lossy().into_owned(),
+        trusted_ms: now().0,
+        settings,
+        workflow: content.subject.workflow().map(str::to_owned),
+        seal: content.seal(key),
+    };
+    let path = path_of(home, key, &content.identity, &content.subject);
+    let bytes = serde_json::to_vec(&file).map_err(|error| unwritable(&path, &error.to_string()))?;
+    files::write_atomic(&path, &bytes, FileMode::Private).map_err(|error| unwritable(&path, &error.why()))
 }
 
 /// Takes back the trust in the project of a folder. Returns false if nobody trusted it.
@@ -246,12 +333,17 @@ pub fn revoke(home: &Home, cwd: &Path) -> Result<bool, UserError> {
     if !folder.exists() {
         return Ok(false);
     }
-    // A broken settings file must not keep anybody from taking back trust.
-    let file = config::project_dir(cwd, "config.toml").map(|dir| dir.join("config.toml"));
-    let own = match file {
-        Some(file) => Some(path_of(home, key(home)?, &ProjectIdentity::of(&file))),
-        None => None,
-    };
+    let key = key(home)?;
+    // A broken file must not keep anybody from taking back trust.
+    let identity =
+        |name: &str| config::project_dir(cwd, name).map(|dir| ProjectIdentity::of(&dir.join(name)));
+    let path = |identity: &ProjectIdentity, subject| path_of(home, key, identity, &subject);
+    let mut own: Vec<PathBuf> = Vec::new();
+    own.extend(identity("config.toml").map(|identity| path(&identity, TrustSubject::Settings)));
+    if let Some(identity) = identity("workflows") {
+        let names = replacements::UNNAMED.iter().map(|name| TrustSubject::Workflow((*name).to_owned()));
+        own.extend(names.map(|subject| path(&identity, subject)));
+    }
     let real = cwd.canonicalize().unwrap_or_else(|_| cwd.to_owned());
     let named = decisions(home)?.into_iter().filter(|(_, file)| Path::new(&file.project) == real);
     let mut was_trusted = false;
@@ -270,16 +362,41 @@ pub fn trusted_projects(home: &Home) -> Result<Vec<TrustedProject>, UserError> {
     let project = |(_, file): (PathBuf, TrustFile)| {
         let project = PathBuf::from(&file.project);
         let settings = file.settings.into_iter().map(|setting| (setting.key, setting.value)).collect();
-        let state = match review(home, &project) {
-            Ok(TrustReview { content: None, .. }) => TrustState::Unused,
-            Ok(review) if review.is_trusted => TrustState::Trusted,
-            Ok(_) | Err(_) => TrustState::Changed,
+        let state = match &file.workflow {
+            Some(name) => state_of_workflow(home, &project, name),
+            None => state_of_settings(home, &project),
         };
         TrustedProject { project, at: Moment(file.trusted_ms), settings, state }
     };
     let mut projects: Vec<TrustedProject> = decisions(home)?.into_iter().map(project).collect();
     projects.sort_by(|one, other| one.project.cmp(&other.project));
+    // The decisions about the settings and the workflows of a project are one for people.
+    projects.dedup_by(|next, first| {
+        let is_same = next.project == first.project;
+        if is_same {
+            first.settings.append(&mut next.settings);
+            first.at = first.at.max(next.at);
+            first.state = first.state.with(next.state);
+        }
+        is_same
+    });
     Ok(projects)
+}
+
+fn state_of_settings(home: &Home, project: &Path) -> TrustState {
+    match review(home, project) {
+        Ok(TrustReview { content: None, .. }) => TrustState::Unused,
+        Ok(review) if review.are_settings_trusted => TrustState::Trusted,
+        Ok(_) | Err(_) => TrustState::Changed,
+    }
+}
+
+fn state_of_workflow(home: &Home, project: &Path, name: &str) -> TrustState {
+    match replacements::of_project(home, project).iter().find(|workflow| workflow.name == name) {
+        None => TrustState::Unused,
+        Some(workflow) if workflow.is_trusted => TrustState::Trusted,
+        Some(_) => TrustState::Changed,
+    }
 }
 
 /// Returns all decisions with their files.
@@ -300,8 +417,13 @@ fn read_file(path: &Path) -> Option<TrustFile> {
     serde_json::from_slice::<TrustFile>(&bytes).ok().filter(|file| file.v == VERSION)
 }
 
-fn path_of(home: &Home, key: InboxKey, identity: &ProjectIdentity) -> PathBuf {
-    let name = key.digest([b"project".as_slice(), identity.bytes()]);
+fn path_of(home: &Home, key: InboxKey, identity: &ProjectIdentity, subject: &TrustSubject) -> PathBuf {
+    let name = match subject {
+        TrustSubject::Settings => key.digest([b"project".as_slice(), identity.bytes()]),
+        TrustSubject::Workflow(name) => {
+            key.digest([b"workflow".as_slice(), identity.bytes(), name.as_bytes()])
+        }
+    };
     home.state.join(FOLDER).join(format!("{name}.json"))
 }
 

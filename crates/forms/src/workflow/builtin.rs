@@ -1,5 +1,8 @@
 //! The workflows that come with Windlass, as ordinary documents.
 
+/// The workflow of `windlass tasks run`.
+pub const TASKS: &str = "tasks";
+
 macro_rules! document {
     ($name:literal) => {
         ($name, include_str!(concat!("builtin/", $name, ".yaml")))

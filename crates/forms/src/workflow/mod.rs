@@ -15,7 +15,7 @@ mod json;
 mod plugin_ref;
 mod template;
 
-pub use builtin::builtin;
+pub use builtin::{TASKS, builtin};
 pub use compile::compile;
 pub(crate) use fields::JsonFields;
 pub use json::{LoopPart, WorkflowFile, parse_workflow_json};

@@ -27,6 +27,11 @@ impl Catalog {
         }
     }
 
+    /// Returns the project's workflow of this name.
+    pub(crate) fn of_project(&self, name: &str) -> Option<&WorkflowEntry> {
+        self.workflows.iter().find(|entry| entry.is_of_project() && entry.name == name)
+    }
+
     /// Returns the error if a name means a broken file, although another workflow has the name, too. That one
     /// must not run in its place: it lacks the limits of the file that the person wrote.
     pub fn broken_first(&self, name: &str, problems: &[Diagnostic]) -> Option<UserError> {

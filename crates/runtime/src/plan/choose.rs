@@ -16,6 +16,9 @@ use crate::entities;
 use crate::home::Home;
 use crate::user_error::{ProblemPart, UserError, UserErrorKind};
 
+/// The workflow of `windlass loop`.
+const LOOP: &str = "loop";
+
 /// The selected workflow and everything it runs.
 pub(super) struct Selection<'a> {
     pub(super) main: PlannedWorkflow<'a>,
@@ -184,7 +187,7 @@ pub(super) fn set_aside(catalog: &mut Catalog, want: &WantedWorkflow) -> Result<
     let (broken, others) = std::mem::take(&mut catalog.problems).into_iter().partition(is_of_a_document);
     catalog.problems = others;
     let broken: Vec<Diagnostic> = broken;
-    if let WantedWorkflow::Workflow(Some(name)) = want {
+    if let Some(name) = want.name() {
         if let Some(problem) = catalog.broken_first(name, &broken) {
             return Err(problem);
         }
@@ -231,19 +234,12 @@ fn select<'a>(
     want: &WantedWorkflow,
 ) -> Result<&'a WorkflowEntry, UserError> {
     let all: Vec<&WorkflowEntry> = catalog.workflows.iter().collect();
-    let wanted = match want {
-        WantedWorkflow::Loop => Some("loop"),
-        WantedWorkflow::Workflow(name) => name.as_deref(),
-        WantedWorkflow::Entity { .. } => None,
-    };
-    if let Some(wanted) = wanted {
-        let found = match want {
-            WantedWorkflow::Loop => {
-                all.iter().find(|entry| entry.name == wanted && entry.is_builtin).copied()
-            }
-            WantedWorkflow::Workflow(_) | WantedWorkflow::Entity { .. } => catalog.named(wanted)?,
-        };
-        return found.ok_or_else(|| catalog.missing(wanted, broken));
+    if *want == WantedWorkflow::Loop {
+        let found = all.iter().find(|entry| entry.name == LOOP && entry.is_builtin).copied();
+        return found.ok_or_else(|| catalog.missing(LOOP, broken));
+    }
+    if let Some(wanted) = want.name() {
+        return catalog.named(wanted)?.ok_or_else(|| catalog.missing(wanted, broken));
     }
     let of_plugins: Vec<&WorkflowEntry> = all.iter().copied().filter(|entry| entry.from_plugin).collect();
     match of_plugins.as_slice() {

@@ -114,9 +114,8 @@ fn value(input: &WorkflowInput, given: &[(String, String)]) -> Result<Value, Use
 
 /// Refuses an empty input if the workflow uses its input without testing it first.
 fn empty(request: &RunRequest, parts: &[&Workflow]) -> Option<UserError> {
-    let is_named = matches!(request.want, WantedWorkflow::Workflow(Some(_)));
     let main = parts.first()?;
-    if !is_named || !request.input.trim().is_empty() {
+    if request.want.name().is_none() || !request.input.trim().is_empty() {
         return None;
     }
     if !reached(parts).into_iter().any(|workflow| uses_input(workflow) && !asks(workflow)) {

@@ -53,7 +53,7 @@ fn gather<'w>(body: &'w [Node], around: &SessionOptions, nodes: &mut Vec<Planned
 }
 
 /// Returns the names of the workflows that its nodes run.
-pub(super) fn called(workflow: &Workflow) -> Vec<String> {
+pub(crate) fn called(workflow: &Workflow) -> Vec<String> {
     let name = |node: PlannedNode<'_>| match &node.node.kind {
         NodeKind::Workflow(WorkflowNode { name, .. }) => Some(name.clone()),
         _ => None,

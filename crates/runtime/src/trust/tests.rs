@@ -62,21 +62,21 @@ const ALLOWS: &str = "on_permission = \"allow\"\n";
 fn what_a_person_saw_is_trusted_and_not_what_replaced_it() {
     let place = Place::new();
     place.settings(ALLOWS);
-    let seen = place.review();
-    assert!(!seen.is_trusted);
+    let mut seen = place.review();
+    assert!(!seen.is_trusted());
     // The repository changes its file while the person reads.
     place.settings("on_permission = \"allow\"\n[agents.claude]\nprogram = \"./evil\"\n");
     seen.grant(&place.home).unwrap();
-    assert!(!place.review().is_trusted);
+    assert!(!place.review().is_trusted());
     place.settings(ALLOWS);
-    assert!(place.review().is_trusted);
+    assert!(place.review().is_trusted());
 }
 
 #[test]
 fn reading_settings_creates_nothing() {
     let place = Place::new();
     place.settings(ALLOWS);
-    assert!(!place.review().is_trusted);
+    assert!(!place.review().is_trusted());
     assert!(!place.home.state.exists());
     assert!(!revoke(&place.home, &place.repo()).unwrap());
     assert_eq!(trusted_projects(&place.home).unwrap(), []);
@@ -91,7 +91,7 @@ fn the_settings_of_the_user_decide_what_needs_trust() {
     place.write("config/config.toml", "isolation = \"strict\"\n");
     assert_eq!(place.review().requests.len(), 1);
     place.review().grant(&place.home).unwrap();
-    assert!(place.review().is_trusted);
+    assert!(place.review().is_trusted());
     let resolved = config::read(&place.home, &place.repo(), Vec::new()).unwrap();
     assert_eq!(resolved.settings.isolation, windlass_core::hook::permission::Isolation::Minimal);
 }
@@ -102,9 +102,9 @@ fn without_the_key_nothing_is_trusted() {
     place.settings(ALLOWS);
     place.review().grant(&place.home).unwrap();
     fs::remove_file(InboxKey::path(&place.home.state)).unwrap();
-    assert!(!place.review().is_trusted);
+    assert!(!place.review().is_trusted());
     place.review().grant(&place.home).unwrap();
-    assert!(place.review().is_trusted);
+    assert!(place.review().is_trusted());
 }
 
 #[test]
@@ -125,20 +125,20 @@ fn a_plugin_that_declares_too_much_to_compare_is_never_trusted() {
     let place = Place::new();
     place.plugin("{}");
     place.review().grant(&place.home).unwrap();
-    assert!(place.review().is_trusted);
+    assert!(place.review().is_trusted());
     place.write("repo/p/hooks/more.json", &"x".repeat(2 << 20));
-    assert!(!place.review().is_trusted);
+    assert!(!place.review().is_trusted());
     let error = place.review().grant(&place.home).unwrap_err().text();
     assert!(error.contains("more.json cannot be read: it is larger than"), "{error}");
     fs::remove_file(place.repo().join("p/hooks/more.json")).unwrap();
-    assert!(place.review().is_trusted);
+    assert!(place.review().is_trusted());
     // Many files cannot hide the one that matters.
     for number in 0..600 {
         place.write(&format!("repo/p/.a{number:03}.json"), "{}");
     }
     let error = place.review().grant(&place.home).unwrap_err().text();
     assert!(error.contains("declares more than Windlass compares"), "{error}");
-    assert!(!place.review().is_trusted);
+    assert!(!place.review().is_trusted());
 }
 
 #[test]
@@ -149,8 +149,8 @@ fn files_that_start_nothing_by_themselves_do_not_matter() {
     place.review().grant(&place.home).unwrap();
     place.write("repo/p/package.json", "{\"a\": 1}");
     place.write("repo/p/skills/s/SKILL.md", "x");
-    assert!(place.review().is_trusted);
+    assert!(place.review().is_trusted());
     place.write("repo/p/.mcp.json", "{\"mcpServers\": {\"s\": {\"url\": \"http://x\"}}}");
     let review = place.review();
-    assert_eq!((review.is_trusted, &review.requests[0].runs[..]), (false, &["http://x".to_owned()][..]));
+    assert_eq!((review.is_trusted(), &review.requests[0].runs[..]), (false, &["http://x".to_owned()][..]));
 }

@@ -108,7 +108,7 @@ pub(crate) struct RunFlags {
     #[arg(long, value_name = "ANSWER", value_parser = words_of(OnQuestion::WORDS), help_heading = REQUESTS)]
     on_question: Option<OnQuestion>,
 
-    /// Trust the rights that the repository's settings ask for; `windlass trust` shows them
+    /// Trust the rights that the repository asks for; `windlass trust` shows them
     #[arg(long, help_heading = REQUESTS)]
     trust: bool,
 
@@ -273,8 +273,7 @@ impl RunFlags {
         warnings: Vec<Diagnostic>,
     ) -> Result<Exit, Report> {
         let invocation = Invocation::look()?;
-        let want = WantedWorkflow::Workflow(Some("tasks".to_owned()));
-        let mut request = self.request(&invocation, want, read_input(input)?);
+        let mut request = self.request(&invocation, WantedWorkflow::Tasks, read_input(input)?);
         request.inputs.extend(file.map(|file| ("path".to_owned(), file)));
         self.begin(&invocation, request, warnings)
     }

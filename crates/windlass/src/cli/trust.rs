@@ -1,18 +1,19 @@
-//! `windlass trust`: shows the rights that a repository's settings ask for, and lets a person trust them.
+//! `windlass trust`: shows the rights that a repository asks for, and lets a person trust them.
 
 use std::io::BufRead;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use windlass_runtime::trust::{
-    RequestedRight, TrustReview, TrustedProject, review, revoke, trusted_projects,
+    ReplacingWorkflow, RequestedRight, TrustReview, TrustedProject, WorkflowText, review, revoke,
+    trusted_projects,
 };
 
 use super::feed::{envelope, rfc3339, words};
 use super::invocation::{Invocation, print};
 use super::keyboard::{Echo, Keyboard};
 use super::report::{Report, ask, note};
-use super::sanitize::plain_line;
+use super::sanitize::{plain, plain_line};
 use super::terminal::TextTone;
 use crate::exit::Exit;
 
@@ -27,8 +28,9 @@ Examples:
 /// Show the rights that a repository asks for, and trust them
 ///
 /// Settings in .windlass/config.toml that widen what an agent may do, or that make something run by itself,
-/// have no effect until you trust them. Windlass remembers exactly these values: if one of them changes, it
-/// asks again.
+/// have no effect until you trust them. The same holds for a workflow in .windlass/workflows that
+/// `windlass tasks run` would use in place of the built-in one. Windlass remembers exactly these values and
+/// texts: if one of them changes, it asks again.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -36,7 +38,7 @@ pub(crate) struct Args {
     #[arg(value_name = "DIR", conflicts_with = "list")]
     dir: Option<PathBuf>,
 
-    /// Trust the settings without asking
+    /// Trust it without asking
     #[arg(long, conflicts_with_all = ["list", "revoke"])]
     yes: bool,
 
@@ -69,12 +71,12 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     let mut review = review(&invocation.home, &dir)?;
     if args.json {
         if args.yes {
-            grant(&invocation, &mut review)?;
+            review.grant(&invocation.home)?;
         }
         return Ok(ended(&review, print(&[object(&review)])?));
     }
     let printed = print(&lines(&invocation, &review))?;
-    if review.is_trusted {
+    if review.is_trusted() {
         return Ok(printed);
     }
     if !args.yes && !invocation.has_terminal() {
@@ -82,42 +84,40 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
         return Ok(Exit::Refused);
     }
     if !args.yes && !is_confirmed() {
-        note("not trusted: Windlass leaves these settings out");
+        note("not trusted: Windlass leaves it out");
         return Ok(Exit::Refused);
     }
-    grant(&invocation, &mut review)?;
-    note("trusted until a value changes; `windlass trust --revoke` takes it back");
+    review.grant(&invocation.home)?;
+    note("trusted until it changes; `windlass trust --revoke` takes it back");
     Ok(printed)
 }
 
-/// Trusts what the settings of the current folder ask for, before a run.
+/// Trusts what the repository of the current folder asks for, before a run.
 pub(super) fn trust_now(invocation: &Invocation) -> Result<(), Report> {
     let mut review = review(&invocation.home, &invocation.cwd)?;
-    if review.is_trusted {
+    if review.is_trusted() {
         return Ok(());
     }
-    grant(invocation, &mut review)?;
+    review.grant(&invocation.home)?;
     for request in &review.requests {
         note(&format!("trusted: {}", setting(request)));
     }
-    Ok(())
-}
-
-fn grant(invocation: &Invocation, review: &mut TrustReview) -> Result<(), Report> {
-    review.grant(&invocation.home)?;
-    review.is_trusted = true;
+    for workflow in &review.workflows {
+        let files: Vec<String> = workflow.files.iter().map(shown_file).collect();
+        note(&format!("trusted: workflow {} ({})", workflow.name, files.join(", ")));
+    }
     Ok(())
 }
 
 fn ended(review: &TrustReview, printed: Exit) -> Exit {
-    if review.is_trusted { printed } else { Exit::Refused }
+    if review.is_trusted() { printed } else { Exit::Refused }
 }
 
 /// Asks on the terminal. Only `y` and `yes` mean yes.
 fn is_confirmed() -> bool {
     // Text that somebody typed or pasted before the question is no answer to it.
     Keyboard::of_stdin(Echo::Terminal).forget();
-    ask("Trust these settings? [y/N] ");
+    ask("Trust this? [y/N] ");
     let mut answer = String::new();
     let read = std::io::stdin().lock().read_line(&mut answer);
     read.is_ok() && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
@@ -129,20 +129,37 @@ fn setting(request: &RequestedRight) -> String {
 }
 
 fn lines(invocation: &Invocation, review: &TrustReview) -> Vec<String> {
-    let Some(file) = review.file.as_ref().filter(|_| !review.requests.is_empty()) else {
-        let project = plain_line(&review.project.display().to_string());
-        return vec![format!("nothing to trust: the settings of {project} ask for no rights")];
+    let state = |is_trusted: bool| match is_trusted {
+        true => invocation.screen.paint(TextTone::Good, "trusted"),
+        false => invocation.screen.paint(TextTone::Careful, "not trusted"),
     };
-    let file = plain_line(&file.display().to_string());
-    let state = if review.is_trusted { "trusted" } else { "not trusted" };
-    let tone = if review.is_trusted { TextTone::Good } else { TextTone::Careful };
-    let mut lines = vec![format!("{}: {file}", invocation.screen.paint(tone, state))];
+    let mut lines = Vec::new();
+    if let Some(file) = review.file.as_ref().filter(|_| !review.requests.is_empty()) {
+        let file = plain_line(&file.display().to_string());
+        lines.push(format!("{}: {file}", state(review.are_settings_trusted)));
+    }
     for request in &review.requests {
         lines.push(format!("  {}", setting(request)));
         lines.push(format!("    line {}: {}", request.line, request.why));
         lines.extend(request.runs.iter().map(|run| format!("    runs: {}", plain_line(run))));
     }
+    for workflow in &review.workflows {
+        let name = plain_line(&workflow.name);
+        lines.push(format!("{}: workflow {name}: {}", state(workflow.is_trusted), workflow.why));
+        for part in &workflow.files {
+            lines.push(format!("  {}", shown_file(part)));
+            lines.extend(plain(&part.text).lines().map(|line| format!("    {line}")));
+        }
+    }
+    if lines.is_empty() {
+        let project = plain_line(&review.project.display().to_string());
+        lines.push(format!("nothing to trust: {project} asks for no rights"));
+    }
     lines
+}
+
+fn shown_file(part: &WorkflowText) -> String {
+    plain_line(&part.file.display().to_string())
 }
 
 fn object(review: &TrustReview) -> String {
@@ -152,11 +169,19 @@ fn object(review: &TrustReview) -> String {
             "why": request.why, "runs": request.runs,
         })
     };
+    let file = |part: &WorkflowText| json!({"file": part.file, "text": part.text});
+    let workflow = |workflow: &ReplacingWorkflow| -> Value {
+        json!({
+            "name": workflow.name, "trusted": workflow.is_trusted, "why": workflow.why,
+            "files": workflow.files.iter().map(file).collect::<Vec<_>>(),
+        })
+    };
     let data = json!({
         "project": review.project,
         "file": review.file,
-        "trusted": review.is_trusted,
+        "trusted": review.is_trusted(),
         "settings": review.requests.iter().map(setting).collect::<Vec<_>>(),
+        "workflows": review.workflows.iter().map(workflow).collect::<Vec<_>>(),
     });
     envelope("trust", words::now(), None, data)
 }

@@ -560,7 +560,7 @@ fn a_repository_that_asks_for_rights_runs_without_them_until_a_person_trusts_it(
     let commands =
         ["windlass loop x --driver sim", &ask("1"), &ask("2"), &ask("3"), "windlass loop y --driver sim"];
     let terminal = Terminal::open(&stage, &commands.join("; "));
-    let screen = terminal.shows("Trust these settings? [y/N]");
+    let screen = terminal.shows("Trust this? [y/N]");
     assert!(screen.contains("warning: `isolation` needs your trust: it lets agents do more"), "{screen}");
     assert!(
         screen.contains(".windlass/config.toml:2:1") && screen.contains("hint: left out; `windlass trust`"),

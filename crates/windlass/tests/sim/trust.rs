@@ -366,3 +366,117 @@ fn the_settings_show_what_is_trusted_and_what_is_left_out() {
     trust(&place);
     assert_eq!(about("on_permission"), [(json!("\"allow\""), json!(true))]);
 }
+
+const WORKFLOW: &str = "repo/.windlass/workflows/tasks.yaml";
+
+/// Workflow `tasks` of a repository. It runs commands that nobody asked for.
+const REPLACES: &str = "name: tasks\nsettings: { isolation: permissive }\nnodes:\n  - { id: a, shell: 'touch made' }\n  \
+    - { id: b, workflow: more }\n";
+
+/// A repository with a task and its own workflow `tasks`, which runs another of its workflows.
+fn replacing() -> Place {
+    let place = Place::playing(json!([{"steps": [say("Done.\n<status>passing</status>")]}]));
+    let tasks = json!([{"id": "1", "name": "one", "status": "pending"}]);
+    place.sealed.write("repo/tasks.json", json!({"version": "1.0", "tasks": tasks}).to_string());
+    place.sealed.write(WORKFLOW, REPLACES);
+    more(&place, "name: more\nnodes:\n  - { id: c, shell: 'touch more' }\n");
+    place
+}
+
+fn more(place: &Place, text: &str) {
+    place.sealed.write("repo/.windlass/workflows/more.yaml", text);
+}
+
+#[track_caller]
+fn assert_runs(place: &Place, arguments: &[&str]) {
+    let ran = place.go(arguments);
+    assert_eq!(ran.code, 0, "{ran}");
+    assert!(place.repo().join("made").exists(), "{ran}");
+    fs::remove_file(place.repo().join("made")).unwrap();
+}
+
+#[track_caller]
+fn assert_workflow_refused(place: &Place) {
+    for flags in [&["--json"][..], &["--detach"], &["--dry-run"], &[]] {
+        let ran = place.go(&[&["tasks", "run"], flags].concat());
+        let words =
+            ["workflow `tasks` of this repository needs your trust", "tasks.yaml", "`windlass trust`"];
+        ran.assert_refused(REFUSED, &words);
+    }
+    assert!(!place.repo().join("made").exists());
+}
+
+#[test]
+fn a_workflow_of_a_repository_that_nobody_names_runs_only_if_it_is_trusted() {
+    let place = replacing();
+    assert_workflow_refused(&place);
+    assert!(place.ps().is_empty());
+    // Who names it means it. Other commands do not use it.
+    assert_runs(&place, &["run", "--workflow", "tasks"]);
+    assert_ne!(place.go(&["loop", "work", "--max-iterations", "1"]).code, REFUSED);
+    trust(&place);
+    assert_runs(&place, &["tasks", "run"]);
+    // A change of any file that takes part needs trust again.
+    place.sealed.write(WORKFLOW, REPLACES.replace("touch made", "touch made other"));
+    assert_workflow_refused(&place);
+    place.sealed.write(WORKFLOW, REPLACES);
+    assert_runs(&place, &["tasks", "run"]);
+    more(&place, "name: more\nnodes:\n  - { id: c, shell: 'touch less' }\n");
+    assert_workflow_refused(&place);
+    assert_runs(&place, &["tasks", "run", "--trust"]);
+    assert_runs(&place, &["tasks", "run"]);
+    assert_eq!(place.go(&["trust", "--revoke"]).code, 0);
+    assert_workflow_refused(&place);
+    // So does a `workflow.json` that replaces it.
+    fs::remove_file(place.sealed.root().join(WORKFLOW)).unwrap();
+    let old = json!({"name": "tasks", "promptTemplate": "Do {input}"}).to_string();
+    place.sealed.write("repo/.windlass/workflows/old.json", old);
+    let ran = place.go(&["tasks", "run"]);
+    ran.assert_refused(REFUSED, &["workflow `tasks` of this repository needs your trust", "old.json"]);
+}
+
+#[test]
+fn a_person_sees_the_workflow_that_a_repository_wants_to_run() {
+    let place = replacing();
+    let ran = place.go(&["trust"]);
+    assert_eq!(ran.code, REFUSED, "{ran}");
+    let first = "not trusted: workflow tasks: `windlass tasks run` uses it in place of the built-in one\n";
+    assert!(ran.stdout.starts_with(first), "{ran}");
+    for words in
+        ["workflows/tasks.yaml\n    name: tasks\n", "touch made", "workflows/more.yaml\n", "touch more"]
+    {
+        assert!(ran.stdout.contains(words), "{words}: {ran}");
+    }
+    let told = |arguments: &[&str]| place.go(arguments).lines[0]["data"].clone();
+    let seen = told(&["trust", "--json"]);
+    assert_eq!((&seen["trusted"], &seen["project"]), (&json!(false), &json!(place.repo())));
+    assert_eq!(seen["workflows"][0]["name"], "tasks");
+    assert_eq!(seen["workflows"][0]["files"][0]["text"], REPLACES);
+    place.sealed.write(SETTINGS, ALLOWS);
+    let ran = place.go(&["tasks", "run", "--trust"]);
+    assert!(ran.stderr.contains("trusted: workflow tasks (") && ran.stderr.contains("more.yaml"), "{ran}");
+    let listed = place.go(&["trust", "--list", "--json"]);
+    assert_eq!(listed.lines.len(), 1, "{listed}");
+    let (state, settings) = (&listed.lines[0]["data"]["state"], &listed.lines[0]["data"]["settings"]);
+    assert_eq!((state, settings.as_array().map(Vec::len)), (&json!("trusted"), Some(3)), "{listed}");
+    place.sealed.write(WORKFLOW, "name: tasks\nnodes:\n  - { id: a, shell: 'touch x' }\n");
+    assert_eq!(told(&["trust", "--list", "--json"])["state"], "changed");
+    assert_eq!(told(&["trust", "--json"])["workflows"][0]["trusted"], false);
+    // The settings keep their trust.
+    assert_ne!(place.go(&["loop", "work", "--max-iterations", "1"]).code, REFUSED);
+    assert_eq!(told(&["trust", "--revoke", "--json"])["was_trusted"], true);
+    assert!(place.go(&["trust", "--list", "--json"]).lines.is_empty());
+}
+
+#[test]
+fn the_workflows_of_the_user_need_no_trust() {
+    let place = replacing();
+    fs::remove_dir_all(place.repo().join(".windlass/workflows")).unwrap();
+    let own = REPLACES.replace("  - { id: b, workflow: more }\n", "");
+    place.sealed.write("config/windlass/workflows/tasks.yaml", own);
+    assert_runs(&place, &["tasks", "run"]);
+    assert!(place.go(&["trust"]).stdout.starts_with("nothing to trust"));
+    // The ejected copy of the project says what it needs.
+    let ran = place.go(&["workflow", "eject", "tasks"]);
+    assert!(ran.code == 0 && ran.stderr.contains("`windlass trust`"), "{ran}");
+}

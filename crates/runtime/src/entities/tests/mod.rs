@@ -72,7 +72,7 @@ impl Ground {
 
     /// Trusts what the settings of a folder ask for.
     fn trust(&self, cwd: &str) {
-        let review = crate::trust::review(&self.home, &self.root().join(cwd)).unwrap();
+        let mut review = crate::trust::review(&self.home, &self.root().join(cwd)).unwrap();
         review.grant(&self.home).unwrap();
     }
 

@@ -127,3 +127,35 @@ fn a_mistake_in_a_workflow_that_is_run_from_there_is_told_as_its_own() {
     assert!(problem.text().contains("there is no skill `nosuch`"), "{}", problem.text());
     assert!(problem.text().contains("sub.yaml:3:"), "{}", problem.text());
 }
+
+#[test]
+fn on_a_terminal_a_workflow_that_nobody_named_or_trusts_is_left_out_with_a_warning() {
+    let place = Place::new();
+    place.document("tasks", "nodes:\n  - { id: own, shell: touch made }\n");
+    let request = RunRequest { has_terminal: true, ..place.request(WantedWorkflow::Tasks) };
+    let own = |request: &RunRequest| {
+        let plan = place.plan(request);
+        (plan.spec.body[0].id.to_string(), plan.warning_texts().join("\n"))
+    };
+    let (first, warnings) = own(&request);
+    assert_ne!(first, "own");
+    for words in [
+        "workflow `tasks` of this repository needs your trust",
+        "tasks.yaml",
+        "left out, and the built-in workflow `tasks` runs",
+        "`windlass trust`",
+    ] {
+        assert!(warnings.contains(words), "{words}: {warnings}");
+    }
+    place.write("config/workflows/tasks.yaml", "name: tasks\nnodes:\n  - { id: user, shell: 'true' }\n");
+    let (first, warnings) = own(&request);
+    assert_eq!(first, "user");
+    assert!(warnings.contains("left out, and the user workflow `tasks` runs"), "{warnings}");
+    assert_eq!(own(&RunRequest { has_terminal: true, ..place.run("tasks") }).0, "own");
+    let problem = place.refusal(&place.request(WantedWorkflow::Tasks));
+    assert_eq!(problem.class, UserErrorKind::Refused);
+    trust::review(&place.home, &request.cwd).unwrap().grant(&place.home).unwrap();
+    let (first, warnings) = own(&request);
+    assert_eq!((first.as_str(), warnings.contains("trust")), ("own", false), "{warnings}");
+    assert_eq!(own(&place.request(WantedWorkflow::Tasks)).0, "own");
+}

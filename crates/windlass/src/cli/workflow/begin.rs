@@ -1,7 +1,7 @@
 //! `windlass workflow new`, `eject` and `schema`: creates documents, and prints the schema for editors.
 
 use serde_json::json;
-use windlass_runtime::catalog::{begin_document, document_schema, eject_document};
+use windlass_runtime::catalog::{TASKS, begin_document, document_schema, eject_document};
 use windlass_runtime::new_file::NewFileScope;
 
 use super::super::feed::{envelope, words};
@@ -42,6 +42,9 @@ pub(super) fn eject(
     // With its owner, because a plugin may still bring a workflow of the same name.
     let own_name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or(name);
     note(&format!("`windlass run --workflow {}:{own_name}` runs this one", scope.word()));
+    if own_name == TASKS && scope == NewFileScope::Project {
+        note("`windlass tasks run` runs it once you trust it: edit it, then `windlass trust`");
+    }
     print(&[plain_line(&path.display().to_string())])
 }
 
