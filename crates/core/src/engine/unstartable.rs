@@ -1,4 +1,5 @@
-//! Ends a run whose check cannot start, because no turn of an agent repairs a mistyped command.
+//! Ends a run whose check cannot start, because no turn of an agent repairs a mistyped command. A command that
+//! starts and then misses a program is a check that failed like any other.
 //!
 //! Only the first execution of a check counts. If a command that could start cannot start later, an agent
 //! broke it, and the check failed like any other.
@@ -6,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use crate::event::{Event, LandingEnd};
+use crate::hook::first_program;
 use crate::run::{EndReason, FinalStatus, Lifecycle, Outcome, RunState};
 use crate::spec::Check;
 
@@ -72,6 +74,14 @@ fn remember<'n>(state: &mut RunState, checks: impl Iterator<Item = (&'n String, 
     }
 }
 
+/// Returns the way to check a program of the workspace that does not exist before the agent's first turn.
+fn built_by_the_agent(command: &str) -> Option<String> {
+    let program =
+        first_program(command).filter(|program| program.contains('/') && !program.starts_with('/'))?;
+    let quoted = if command.contains('\'') { &program } else { command };
+    Some(format!("; if the agent itself has to build the program, check it with `sh -c '{quoted}'`"))
+}
+
 fn outcome(state: &RunState, name: &str, how: &str, output: &str) -> Outcome {
     let command =
         state.spec.checks.iter().find(|check| check.name == name).map(|check| check.command.as_str());
@@ -82,8 +92,9 @@ fn outcome(state: &RunState, name: &str, how: &str, output: &str) -> Outcome {
     let said = output.trim().lines().last().unwrap_or_default().trim();
     let said: String = said.chars().take(QUOTED).collect();
     let said = if said.is_empty() { String::new() } else { format!(": {said}") };
+    let built = command.and_then(built_by_the_agent).unwrap_or_default();
     let why = format!(
-        "{check} cannot start ({how}){said}\n  hint: correct it with `windlass resume {} --check COMMAND`",
+        "{check} cannot start ({how}){said}\n  hint: correct it with `windlass resume {} --check COMMAND`{built}",
         state.run
     );
     Outcome::new(FinalStatus::Failed, EndReason::CheckCannotStart).because(why)

@@ -13,6 +13,7 @@ pub mod wire;
 use serde::{Deserialize, Serialize};
 
 pub use question::{Question, QuestionOption};
+pub use shell::first_program;
 pub use tool::{ToolCall, ToolName};
 
 use crate::id::{EffectId, HookId};

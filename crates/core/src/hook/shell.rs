@@ -4,9 +4,11 @@
 //! programs that start others. It runs nothing and expands nothing. Where shells differ, it splits too often
 //! rather than too seldom. [`command_line`](super::command_line) compares the commands with rules.
 
+mod first_program;
 mod read;
 mod wrapper;
 
+pub use first_program::first_program;
 use read::ShellReader;
 use wrapper::WrappedCommand;
 

@@ -63,7 +63,8 @@ pub struct CheckResult {
     pub how: String,
     /// The end of the check's output.
     pub output: String,
-    /// The shell could not start the command: exit code 126 or 127.
+    /// The shell could not start the command: exit code 126 or 127, and its first program does not exist or is
+    /// not executable.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cannot_start: bool,
     /// The digest of the error, if the check failed and printed one ([`error_digest`](super::same_error)).

@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 
 use windlass_core::event::Event;
+use windlass_core::hook::first_program;
 use windlass_core::id::EffectId;
-use windlass_core::launch::{ExitFile, files as names};
+use windlass_core::launch::{ExitFile, Launch, files as names};
 use windlass_core::looping::same_error::error_digest;
 use windlass_core::looping::verdict::{CheckResult, red};
 use windlass_core::spec::Check;
+use windlass_peers::agent::doctor::find_program;
 use windlass_peers::{files, git};
 
 use super::child::{self, ChildEnd, Errors, HostStarter};
@@ -105,7 +107,8 @@ async fn run(
         match child::see_through(&HostStarter::of(context, &effect.node), &dir, &launch).await {
             Ok(ChildEnd::Exited(exit)) => {
                 let output = files::read_tail(&dir.join(names::STDOUT), OUTPUT_TAIL);
-                return Ok(judged(check, &exit, output));
+                let cannot_start = cannot_start(check, &exit, &launch);
+                return Ok(CheckResult { cannot_start, ..judged(check, &exit, output) });
             }
             Ok(ChildEnd::Lost | ChildEnd::NotStarted) => {}
             Err(StartFailure::NoRoom(error)) => return Err(error),
@@ -119,8 +122,22 @@ async fn run(
 fn judged(check: &Check, exit: &ExitFile, output: String) -> CheckResult {
     let (passed, how) = (child::has_passed(exit), child::how(exit));
     let error = if passed { None } else { error_digest(&how, &output) };
-    let cannot_start = exit.ended_by.is_none() && matches!(exit.code, Some(126 | 127));
-    CheckResult { cannot_start, error, ..result(check, passed, how, output) }
+    CheckResult { error, ..result(check, passed, how, output) }
+}
+
+/// Decides whether the shell could not start the command itself. A command that did start may end with the
+/// same exit codes, because it starts a program that the agent has not built yet.
+fn cannot_start(check: &Check, exit: &ExitFile, launch: &Launch) -> bool {
+    if exit.ended_by.is_some() || !matches!(exit.code, Some(126 | 127)) {
+        return false;
+    }
+    let path = launch.env.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path);
+    let (Some(program), Some(path)) = (first_program(&check.command), path) else { return false };
+    let folder = Path::new(&launch.cwd);
+    // The shell looks into relative folders of the `PATH`, too.
+    let folders = std::env::split_paths(path).map(|dir| folder.join(dir));
+    let path = std::env::join_paths(folders).unwrap_or_default();
+    path.to_str().is_some_and(|path| find_program(&program, path, folder).is_none())
 }
 
 fn result(check: &Check, passed: bool, how: String, output: String) -> CheckResult {

@@ -134,6 +134,10 @@ fn named_check(text: &str) -> Result<Check, UserError> {
                 .hint("write --check NAME=COMMAND, or --check COMMAND"));
         }
         Some((name, command)) if is_name(name) => (name, command),
+        Some((name, _)) if is_meant_as_name(name) => {
+            return Err(usage(format!("--check `{text}`: `{name}` cannot be the name of a check"))
+                .hint("a name has lowercase letters a to z, digits, `-` and `_`"));
+        }
         _ => (text, text),
     };
     if command.trim().is_empty() {
@@ -142,6 +146,17 @@ fn named_check(text: &str) -> Result<Check, UserError> {
         );
     }
     Ok(Check { name: name.to_owned(), command: command.to_owned() })
+}
+
+/// Decides whether a word before a `=` can only be meant as a name: no shell takes it for a variable.
+fn is_meant_as_name(text: &str) -> bool {
+    let is_part = |c: char| match c.is_ascii() {
+        true => c.is_ascii_alphanumeric() || "-_.:".contains(c),
+        false => !c.is_whitespace(),
+    };
+    let is_variable = text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        && !text.starts_with(|c: char| c.is_ascii_digit());
+    text.chars().all(is_part) && !is_variable
 }
 
 fn is_name(text: &str) -> bool {

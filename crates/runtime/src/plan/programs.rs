@@ -8,17 +8,12 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use windlass_core::graph::check::nearest;
+use windlass_core::hook::first_program;
 use windlass_core::spec::{Check, Spec};
 use windlass_peers::agent::doctor::find_program;
 
 use crate::home::Home;
 use crate::user_error::{UserError, UserErrorKind};
-
-/// The words that a shell knows without a program.
-const OF_THE_SHELL: &str = ". : ! [ [[ { alias bg break builtin case cd chdir command continue declare dirs do done echo \
-    elif else esac eval exec exit export false fc fg fi for function getopts hash help history if in jobs kill let local \
-    logout mapfile popd printf pushd pwd read readonly return select set shift shopt source suspend test then time times \
-    trap true type typeset ulimit umask unalias unset until wait while";
 
 /// Refuses checks that certainly cannot start.
 pub(super) fn refuse_typos(home: &Home, spec: &Spec) -> Result<(), UserError> {
@@ -56,8 +51,8 @@ fn program(command: &str) -> Option<&str> {
     let first = command.split_whitespace().next()?;
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-+.".contains(c);
     let is_simple = !command.trim().contains(['|', '&', ';', '\n', '`', '$']);
-    let is_own = OF_THE_SHELL.split_whitespace().any(|word| word == first);
-    (is_simple && !is_own && first.chars().all(is_plain)).then_some(first)
+    let is_first = || first_program(command).is_some_and(|program| program == first);
+    (is_simple && first.chars().all(is_plain) && is_first()).then_some(first)
 }
 
 #[cfg(test)]

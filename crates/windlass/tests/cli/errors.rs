@@ -265,6 +265,17 @@ fn empty_names_and_checks_without_a_name_are_refused() {
     assert_fails(&stage, &looped(&["--model", " "]), 2, &["the value of --model is empty"]);
     let nameless = "error: --check `=x` has no name before the `=`\n  hint: write --check NAME=COMMAND";
     assert_fails(&stage, &looped(&["--check", "=x"]), 2, &[nameless]);
+    for (check, name) in
+        [("tést=grep -q 4 a", "tést"), ("Te-st=true", "Te-st"), ("a.b=true", "a.b"), ("1A=true", "1A")]
+    {
+        let refused = format!(
+            "error: --check `{check}`: `{name}` cannot be the name of a check\n  hint: a name has lowercase letters a to z, digits, `-` and `_`"
+        );
+        assert_fails(&stage, &[&looped(&["--check"])[..], &[check]].concat(), 2, &[&refused]);
+    }
+    for command in ["LEVEL=1 true", "./x.sh=1", "grep -q a=b tést", "test \"$tést=1\"", "t=grep ä=1"] {
+        assert_exit(&stage.run(&[&looped(&["--check"])[..], &[command]].concat()), 0);
+    }
     assert_exit(&stage.run(&looped(&["--timeout", "1d"])), 0);
     assert_exit(&stage.run(&looped(&["--timeout", "1h30m"])), 0);
 }

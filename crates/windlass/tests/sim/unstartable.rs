@@ -36,9 +36,53 @@ fn the_end_names_the_command_that_corrects_a_check_that_cannot_start() {
 #[test]
 fn a_mistyped_program_is_refused_before_any_agent_runs() {
     let place = Place::playing(json!([last_turn()]));
-    let refused = place.go(&["loop", "work", "--check", "gti status"]);
-    refused.assert_refused(3, &["no program `gti`", "did you mean `git`?"]);
+    for check in ["gti status", "t=gti status"] {
+        let refused = place.go(&["loop", "work", "--check", check]);
+        refused.assert_refused(3, &["no program `gti`", "did you mean `git`?"]);
+    }
     assert!(place.requests().is_empty());
+}
+
+#[test]
+fn a_check_whose_program_exists_fails_like_any_other_if_it_misses_another_one() {
+    // The agent builds the program in its second turn.
+    let build = json!({"bash": "mkdir -p build && printf '#!/bin/sh\\n' >build/app && chmod +x build/app"});
+    for check in [
+        "sh test.sh",
+        "cd . && ./build/app",
+        "timeout 5 ./build/app",
+        "env ./build/app",
+        "sh -c './build/app'",
+        "t=env ./build/app",
+    ] {
+        let second = json!({"steps": [build, done(), say("built")]});
+        let place = Place::playing(json!([last_turn(), second]));
+        place.sealed.write("repo/test.sh", "./build/app\n");
+        let ran = place.go(&["loop", "work", "--json", "--mode", "fresh", "--check", check]);
+        ran.assert_ended(0, "completed", "marker", 2);
+        assert!(place.prompts()[1].contains("exit code 127"), "{check}: {}", place.prompts()[1]);
+    }
+}
+
+#[test]
+fn a_check_without_its_program_ends_the_run_named_or_not() {
+    for (check, words) in [
+        ("nosuchprogram --foo", "`nosuchprogram --foo` cannot start"),
+        ("t=nosuchprogram --foo", "`t` (`nosuchprogram --foo`) cannot start"),
+        ("A=1 nosuchprogram", "cannot start (exit code 127)"),
+        ("./missing.sh", "check it with `sh -c './missing.sh'`"),
+        ("./not-executable.sh x", "cannot start (exit code 126)"),
+        ("t=./not-executable.sh x", "check it with `sh -c './not-executable.sh x'`"),
+        ("/no/such/program", "cannot start (exit code 127)"),
+    ] {
+        let place = Place::playing(json!([last_turn()]));
+        place.sealed.write("repo/not-executable.sh", "true\n");
+        let ran = place.go(&["loop", "work", "--json", "--check", check]);
+        ran.assert_ended(3, "failed", "check_cannot_start", 0);
+        let detail = ran.finished()["detail"].as_str().unwrap();
+        assert!(detail.contains(words), "{check}: {detail}");
+        assert_eq!(detail.contains("sh -c"), check.contains("./"), "{detail}");
+    }
 }
 
 #[test]
