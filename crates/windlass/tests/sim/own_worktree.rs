@@ -90,7 +90,8 @@ fn uncommitted_work_is_kept_and_told() {
     // The commands that it prints put the work on the branch.
     let command = ran.stdout.lines().find_map(|line| line.trim().strip_prefix("commit them: ")).unwrap();
     let mut shell = place.sealed.command("sh");
-    let commit = shell.args(["-c", &format!("{} -qm made", command.trim())]);
+    let command = command.trim().strip_suffix(')').unwrap();
+    let commit = shell.args(["-c", &format!("{command} -qm made)")]);
     assert!(commit.current_dir(place.repo()).status().unwrap().success(), "{ran}");
     let branch = ran.stdout.lines().find_map(|line| line.trim().strip_prefix("then merge them: git merge "));
     place.sealed.git(["merge", "-q", branch.unwrap().trim()]);

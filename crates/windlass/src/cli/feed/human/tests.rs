@@ -508,5 +508,5 @@ fn a_run_that_is_resumed_says_what_happened_before_and_shows_its_phase() {
     );
     human.screen.redraws = true;
     let line = human.progress(Moment(14_000)).unwrap();
-    assert_eq!(line, "\r\u{1b}[Kiteration 3, working, 13 s, $0.21");
+    assert_eq!(line, "\r\u{1b}[Kiteration 3, working, 14 s, $0.21");
 }
