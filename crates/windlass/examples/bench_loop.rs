@@ -79,6 +79,8 @@ fn compare(claude: &Path, turns: usize, rounds: usize) {
     println!("CPU of one `windlass hook` {:.2} ms", ms(hook));
     let (mut ratios, mut bare, mut ours, mut own, mut git, mut agent) =
         (vec![], vec![], vec![], vec![], vec![], vec![]);
+    // What an owner leaves behind ends below this process.
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid())).unwrap();
     // The first start of a program reads it from the disk.
     measure_bare(claude, 1);
     for round in 0..rounds {
@@ -150,9 +152,15 @@ fn measure_windlass(claude: &Path, turns: usize) -> Duration {
     let begin = Instant::now();
     let status = windlass.status().unwrap();
     let took = begin.elapsed();
+    reap_all();
     assert_eq!(status.code(), Some(9), "the loop uses up its turns");
     assert_eq!(lines(&sealed), turns);
     took
+}
+
+/// Waits for everything that an owner left behind, such as its last host, so that its CPU counts for no other loop.
+fn reap_all() {
+    while rustix::process::wait(rustix::process::WaitOptions::empty()).is_ok() {}
 }
 
 /// The CPU times of one `windlass loop`.
@@ -175,11 +183,9 @@ fn measure_cpu(claude: &Path, turns: usize) -> LoopCpu {
     }
     let path = std::env::join_paths([bin.clone()].into_iter().chain(paths())).unwrap();
     windlass.env("PATH", path).env(USED, &used).env(PATH, std::env::var_os("PATH").unwrap());
-    // What the owner leaves behind, such as its last host, ends below this process.
-    rustix::process::set_child_subreaper(Some(rustix::process::getpid())).unwrap();
     let before = cpu(libc::RUSAGE_CHILDREN);
     assert_eq!(windlass.status().unwrap().code(), Some(9), "the loop uses up its turns");
-    while rustix::process::wait(rustix::process::WaitOptions::empty()).is_ok() {}
+    reap_all();
     let all = cpu(libc::RUSAGE_CHILDREN) - before;
     assert_eq!(lines(&sealed), turns);
     let used = fs::read_to_string(&used).unwrap();
