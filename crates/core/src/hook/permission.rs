@@ -254,9 +254,9 @@ fn forbids(rules: &PermissionRules, tool: ToolName, name: &str) -> bool {
         || rules.bounds.iter().any(|bound| denies(&bound.deny, &bound.limits) || leaves_out(&bound.only))
 }
 
-/// Returns true if a tool always passes: it affects only the conversation, or it belongs to Windlass.
+/// Returns true if a tool always passes: it affects only the conversation.
 pub fn is_inner(call: &ToolCall) -> bool {
-    call.tool == ToolName::Plan || call.is_of_windlass()
+    call.tool == ToolName::Plan
 }
 
 /// Returns the rule that applies to a call: the last match, or for a line of several commands the strictest
@@ -396,11 +396,18 @@ mod tests {
     }
 
     #[test]
-    fn our_own_tools_and_inner_ones_pass_even_when_denied() {
+    fn inner_tools_pass_even_when_denied() {
         let rules = PermissionRules { deny: vec!["*".into()], ..PermissionRules::default() };
-        for tool in ["mcp__windlass__approve", "TodoWrite", "AskUserQuestion"] {
+        for tool in ["TodoWrite", "AskUserQuestion"] {
             assert_eq!(decide(Isolation::Strict, &rules, "/w", tool, &json!({})), Ruling::Allow, "{tool}");
         }
+    }
+
+    #[test]
+    fn a_server_that_calls_itself_windlass_has_no_more_rights_than_others() {
+        let rules = PermissionRules { deny: vec!["mcp__*".into()], ..PermissionRules::default() };
+        let ruling = decide(Isolation::Permissive, &rules, "/w", "mcp__windlass__approve", &json!({}));
+        assert!(matches!(ruling, Ruling::Deny { .. }), "{ruling:?}");
     }
 
     #[test]

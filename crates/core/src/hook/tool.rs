@@ -124,11 +124,6 @@ impl ToolCall {
         };
         ToolCall { input, ..self }
     }
-
-    /// Returns true if the tool belongs to Windlass.
-    pub fn is_of_windlass(&self) -> bool {
-        self.tool == ToolName::Mcp && self.name.starts_with("mcp__windlass__")
-    }
 }
 
 fn shown_field((key, value): (String, Value)) -> (String, Value) {

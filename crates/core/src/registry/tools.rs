@@ -218,9 +218,7 @@ pub fn is_shell(name: &str) -> bool {
 /// Returns true if a tool always passes, so that rules about it have no effect.
 pub fn is_always_allowed(name: &str) -> bool {
     let lower = name.to_lowercase();
-    kind(&lower) == Some(ToolName::Plan)
-        || INNER.contains(&lower.as_str())
-        || lower.starts_with("mcp__windlass__")
+    kind(&lower) == Some(ToolName::Plan) || INNER.contains(&lower.as_str())
 }
 
 /// Returns true if an edit tool also writes new files.

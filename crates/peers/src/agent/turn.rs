@@ -49,7 +49,7 @@ pub struct TurnPaths<'a> {
     pub dir: &'a Path,
     /// The run's socket.
     pub socket: &'a Path,
-    /// The Windlass binary, for hooks and the MCP server.
+    /// The Windlass binary, for hooks.
     pub windlass_exe: &'a Path,
 }
 

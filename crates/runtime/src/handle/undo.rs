@@ -90,6 +90,22 @@ pub struct UndoResult {
     pub unfinished: Option<SnapshotName>,
 }
 
+impl UndoResult {
+    /// Adds files that no snapshot contains, and says of no file that stayed that it was restored.
+    fn leave(&mut self, unsaved: Vec<LeftAlone>) {
+        let UndoResult { left, written, removed, .. } = self;
+        for file in unsaved {
+            if left.iter().all(|known| known.path != file.path) {
+                left.push(file);
+            }
+        }
+        left.sort_by(|a, b| a.path.cmp(&b.path));
+        for list in [written, removed] {
+            list.retain(|path| left.iter().all(|file| file.path != *path));
+        }
+    }
+}
+
 /// The state of a folder that an undo saved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SavedState {
@@ -260,10 +276,6 @@ impl Handle {
             self.home.crash.point(|| {});
         }
         let unsaved = git::unsaved_changes(folder.path, &now, &to.snapshot, to.at.0)?;
-        let left = || {
-            let is_new = |file: &&LeftAlone| plan.left.iter().all(|known| known.path != file.path);
-            plan.left.iter().chain(unsaved.iter().filter(is_new)).cloned().collect()
-        };
         let mut result = UndoResult {
             run: run.clone(),
             folder: to.folder.clone(),
@@ -271,7 +283,7 @@ impl Handle {
             saved: None,
             written: plan.written(),
             removed: plan.removed(),
-            left: left(),
+            left: plan.left.clone(),
             since: touched(&plan, changed_since(snapshots, to, &now)?),
             commits: 0,
             branch: None,
@@ -283,15 +295,9 @@ impl Handle {
         result.unfinished = unfinished.map(|number| SnapshotName::Undo { number });
         if is_needed {
             result.saved = Some(SavedState { name, reference, commit: now.commit.clone() });
-            let could_not = self.restore(&store, to, number, now, &plan)?;
-            let is_new = |file: &LeftAlone| result.left.iter().all(|known| known.path != file.path);
-            let could_not: Vec<LeftAlone> = could_not.into_iter().filter(is_new).collect();
-            for list in [&mut result.written, &mut result.removed] {
-                list.retain(|path| could_not.iter().all(|file| file.path != *path));
-            }
-            result.left.extend(could_not);
-            result.left.sort_by(|a, b| a.path.cmp(&b.path));
+            result.left = self.restore(&store, to, number, now, &plan)?;
         }
+        result.leave(unsaved);
         if mode == UndoMode::Perform {
             self.finish_undos(run, &to.folder)?;
         }
@@ -470,7 +476,8 @@ fn changed_since(
 }
 
 /// Returns the files that differ between any two snapshots of the run in a folder. An undo touches no others,
-/// because they belong to the person. Returns `None` if nothing is known about that.
+/// because they belong to the person. Returns `None` if the snapshots do not show all that the run changed: a
+/// run that is not over may have worked on after the last one.
 fn changed_by_run(
     snapshots: &RunSnapshots,
     to: &KeptSnapshot,
@@ -482,8 +489,11 @@ fn changed_by_run(
     }
     let is_of_run =
         |kept: &&KeptSnapshot| kept.folder == to.folder && !matches!(kept.name, SnapshotName::Undo { .. });
-    let trees: Vec<&str> =
-        snapshots.all.iter().filter(is_of_run).map(|kept| kept.snapshot.tree.as_str()).collect();
+    let of_run: Vec<&KeptSnapshot> = snapshots.all.iter().filter(is_of_run).collect();
+    if of_run.last().is_none_or(|last| last.name != SnapshotName::End) {
+        return Ok(None);
+    }
+    let trees: Vec<&str> = of_run.iter().map(|kept| kept.snapshot.tree.as_str()).collect();
     let mut changed = HashSet::new();
     for (from, to_tree) in trees.iter().zip(trees.iter().skip(1)).filter(|(from, to)| from != to) {
         match git::changed_files(Path::new(&to.folder), from, to_tree) {

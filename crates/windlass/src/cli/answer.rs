@@ -13,7 +13,6 @@ use super::complete::{self, OfferedRuns};
 use super::default_run;
 use super::feed::{choice, choices, chosen, envelope, gist, naming, none_of, words};
 use super::invocation::{Invocation, print, wait_for};
-use super::next_command;
 use super::report::{Report, note};
 use super::sanitize::plain_line;
 use crate::exit::Exit;
@@ -180,10 +179,10 @@ pub(super) fn open(
     };
     let view = handle.view(&run)?;
     if let Some(outcome) = view.state.outcome() {
-        let next = next_command::command(&run, outcome);
+        let next = outcome.resume_flags().map(|flags| format!("`windlass resume {run}{flags}` continues it"));
         let report = Report::from(RunError::Over(run));
         return Err(match next {
-            Some(next) => report.hint(format!("{next}; then it asks again")),
+            Some(next) => report.hint(next),
             None => report,
         });
     }

@@ -32,7 +32,7 @@ const NAMED: usize = 3;
 pub(super) enum DefaultRun {
     /// The newest run.
     Newest,
-    /// The newest run whose own folder still exists.
+    /// The newest run whose folder still exists: the worktree of a run may be gone.
     NewestWithFolder,
     /// The newest run that is not over.
     NewestOpen,
@@ -59,7 +59,7 @@ pub(super) fn choose(
         DefaultRun::NewestWithFolder => {
             let runs = handle.runs(&here(invocation, StatusFilter::Any))?;
             let newest = runs.iter().find(|run| Path::new(&run.workspace).is_dir()).or(runs.first()).cloned();
-            (newest, "the newest of this folder")
+            (newest, "the newest of this folder whose files are still there")
         }
         DefaultRun::NewestOpen => (newest(StatusFilter::Open)?, "the newest of this folder that is not over"),
         DefaultRun::NewestOpenOrInterrupted => match newest(StatusFilter::Open)? {

@@ -16,7 +16,6 @@ use super::fast_help::SHORT;
 use super::feed::words;
 use super::help::show;
 use super::invocation::Invocation;
-
 use super::report::{Report, note};
 use super::sanitize::plain_short;
 use crate::exit::Exit;

@@ -6,7 +6,7 @@ use std::fs;
 use serde_json::{Value, json};
 use windlass_testkit::{Model, Turn, plugin, require_claude, say, tool};
 
-use crate::stage::{Ended, INPUT, Stage, bash, path};
+use crate::stage::{Ended, INPUT, Stage, Started, bash, path};
 
 fn workflow() -> Value {
     let mut workflow = plugin::tracker_workflow();
@@ -71,15 +71,21 @@ fn without_a_rule_the_policy_answers_and_the_log_has_it() {
     assert_eq!(there(&stage), [true, true], "{}", ended.story());
 }
 
+/// A run in which the agent writes into the folder once, and a person is asked.
+fn asking(stage: &Stage) -> (Model, Started) {
+    let folder = stage.plugin(&workflow());
+    let model = Model::script([write(stage, ".claude/commands/a.md"), say("done")]).start();
+    let flags = ["--plugin", &folder, "--on-permission", "ask"];
+    let started = stage.start(stage.command(&model, INPUT, &flags));
+    (model, started)
+}
+
 #[test]
 fn a_person_is_asked_once_and_the_answer_holds() {
     let claude = require_claude!();
     let stage = Stage::new(claude);
     stage.sealed.write("config/windlass/config.toml", "[permissions]\nask = [\"Write\"]\n");
-    let folder = stage.plugin(&workflow());
-    let model = Model::script([write(&stage, ".claude/commands/a.md"), say("done")]).start();
-    let flags = ["--plugin", &folder, "--on-permission", "ask"];
-    let started = stage.start(stage.command(&model, INPUT, &flags));
+    let (_model, started) = asking(&stage);
     let waiting = started.wait_for("run.waiting");
     let answer = stage.windlass(&["approve", waiting["run"].as_str().unwrap()]);
     assert_eq!(answer.code, Some(0), "{}", answer.story());
@@ -93,10 +99,7 @@ fn a_person_is_asked_once_and_the_answer_holds() {
 fn a_person_who_says_no_to_what_the_cli_asks_is_heard() {
     let claude = require_claude!();
     let stage = Stage::new(claude);
-    let folder = stage.plugin(&workflow());
-    let model = Model::script([write(&stage, ".claude/commands/a.md"), say("done")]).start();
-    let flags = ["--plugin", &folder, "--on-permission", "ask"];
-    let started = stage.start(stage.command(&model, INPUT, &flags));
+    let (_model, started) = asking(&stage);
     let waiting = started.wait_for("run.waiting");
     assert_eq!(waiting["data"]["tool"], "Write");
     let answer = stage.windlass(&["approve", waiting["run"].as_str().unwrap(), "--deny", "no"]);
@@ -110,10 +113,7 @@ fn a_person_who_says_no_to_what_the_cli_asks_is_heard() {
 fn what_the_cli_asks_is_asked_again_after_a_crash() {
     let claude = require_claude!();
     let stage = Stage::new(claude);
-    let folder = stage.plugin(&workflow());
-    let model = Model::script([write(&stage, ".claude/commands/a.md"), say("done")]).start();
-    let flags = ["--plugin", &folder, "--on-permission", "ask"];
-    let started = stage.start(stage.command(&model, INPUT, &flags));
+    let (model, started) = asking(&stage);
     let run = started.wait_for("run.waiting")["run"].as_str().unwrap().to_owned();
     started.kill9();
     let resumed = stage.resume(&model);

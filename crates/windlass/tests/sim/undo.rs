@@ -265,6 +265,21 @@ fn what_cannot_be_restored_is_named() {
 }
 
 #[test]
+fn what_an_agent_did_before_a_crash_is_undone() {
+    let place = Place::playing(json!([
+        {"steps": [write("one", "1\n"), {"tracker": {"append": "- one"}}, say("More.")]},
+        {"steps": [write("README.md", "half\n"), write("two", "2\n"), {"wait_for": "never"}]},
+    ]));
+    let before = files(&place.repo());
+    let mut going = place.start(&["loop", "work", "--json"]);
+    let run = going.run();
+    place.file_exists("two");
+    place.kill_everything(going);
+    let undone = place.go(&["undo", &run, "--json"]);
+    assert_eq!(files(&place.repo()), before, "{undone}");
+}
+
+#[test]
 fn a_turn_that_was_interrupted_and_continued_shows_all_its_changes() {
     let place = Place::playing(json!([
         {"steps": [write("one", "1\n"), {"tracker": {"append": "- one"}}, say("More.")]},
