@@ -8,7 +8,7 @@ use windlass_runtime::view::{RunStatus, RunView};
 use super::alert::Alert;
 use super::complete::{self, OfferedRuns};
 use super::default_run::{self, DefaultRun};
-use super::drive::{DisplayReader, KEYS, REDRAW, RunSignals, SignalRequest, Viewer, remark};
+use super::drive::{DisplayReader, KEYS, REDRAW, RunKeeping, RunSignals, SignalRequest, Viewer, remark};
 use super::feed::words;
 use super::invocation::{Invocation, block_on};
 use super::next_command;
@@ -146,8 +146,7 @@ async fn follow(
         AttachEnd::Over => {
             let state = handle.view(&run)?.state;
             if !args.watch.json {
-                let mut lines =
-                    ending_lines(invocation, handle, &state, words::now().since(state.working_since()));
+                let mut lines = ending_lines(invocation, handle, &state, words::now(), RunKeeping::Kept);
                 lines.extend(next_command::lines(&state));
                 face.write(&mut out, &lines);
             }

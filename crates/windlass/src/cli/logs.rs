@@ -10,6 +10,7 @@ use windlass_runtime::view::{AgentWords, FeedScope, FeedStart, RunChange, RunUpd
 
 use super::complete::{self, OfferedRuns};
 use super::default_run::{self, DefaultRun};
+use super::drive::RunKeeping;
 use super::feed::{Face, Style};
 use super::invocation::{Invocation, block_on};
 use super::output::OutputWriter;
@@ -122,8 +123,7 @@ impl FollowedRun<'_> {
     fn end(mut self, invocation: &Invocation) -> Result<Exit, Report> {
         let view = self.handle.view(self.run)?;
         if let Face::Timed(..) = self.face {
-            let lines =
-                ending_lines(invocation, self.handle, &view.state, self.at.since(view.state.working_since()));
+            let lines = ending_lines(invocation, self.handle, &view.state, self.at, RunKeeping::Kept);
             self.face.write(&mut self.out, &lines);
         }
         if view.status.is_crashed() {

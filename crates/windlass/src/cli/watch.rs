@@ -153,8 +153,7 @@ impl WatchFlags {
             }
         };
         if let Face::Human(_) = face {
-            let mut lines =
-                ending_lines(invocation, handle, &state, words::now().since(state.working_since()));
+            let mut lines = ending_lines(invocation, handle, &state, words::now(), keeping);
             lines.extend(tasks.tally().iter().flat_map(open_tasks));
             let worktree = handle.worktree_of(&state.spec).map(|report| own_worktree::lines(&report));
             lines.extend(worktree.unwrap_or_default().into_iter().map(|line| format!("  {line}")));
@@ -223,7 +222,8 @@ pub(crate) fn ending_lines(
     invocation: &Invocation,
     handle: &Handle,
     state: &RunState,
-    elapsed_ms: u64,
+    at: Moment,
+    keeping: RunKeeping,
 ) -> Vec<String> {
     let Some(outcome) = state.outcome() else { return Vec::new() };
     // A repository that cannot be read does not change how the run ended.
@@ -232,7 +232,7 @@ pub(crate) fn ending_lines(
     let ending = RunEnding {
         outcome: &words::with_done(state, outcome),
         turns: if is_one { TurnCount::Iterations(state.turns()) } else { TurnCount::OfNodes(spent.turns) },
-        elapsed_ms,
+        elapsed_ms: at.since(state.working_since()),
         usage: &spent.usage,
         changes: match &changes {
             Some(changes) => Changes::These(changes),
@@ -243,7 +243,7 @@ pub(crate) fn ending_lines(
         },
     };
     let mut lines = summary(invocation.screen, &ending);
-    if changes.as_ref().is_some_and(|changes| !changes.is_empty()) {
+    if keeping == RunKeeping::Kept && changes.as_ref().is_some_and(|changes| !changes.is_empty()) {
         lines.push(format!("  take the changes back: windlass undo {}", state.run));
     }
     // A repository that cannot be read does not change how the run ended.

@@ -35,6 +35,7 @@ fn two_iterations_a_failing_check_completion_and_nothing_left() {
         let place = rest.find(part).unwrap_or_else(|| panic!("no {part:?} in its place: {shown}"));
         rest = &rest[place..];
     }
+    assert!(!shown.contains("windlass undo"), "nothing is left to undo: {shown}");
     assert_eq!(fs::read_dir(&temp).unwrap().count(), 0, "{}", story(&output));
     let told = text(&output.stderr);
     assert!(told.contains("you paid nothing") && told.contains("Try next"), "{told}");
