@@ -58,8 +58,10 @@ pub(super) fn choose(
         DefaultRun::Newest => (newest(StatusFilter::Any)?, "the newest of this folder"),
         DefaultRun::NewestWithFolder => {
             let runs = handle.runs(&here(invocation, StatusFilter::Any))?;
-            let newest = runs.iter().find(|run| Path::new(&run.workspace).is_dir()).or(runs.first()).cloned();
-            (newest, "the newest of this folder whose files are still there")
+            match runs.iter().position(|run| Path::new(&run.workspace).is_dir()) {
+                None | Some(0) => (runs.into_iter().next(), "the newest of this folder"),
+                Some(at) => (runs.get(at).cloned(), "the newest of this folder whose files are still there"),
+            }
         }
         DefaultRun::NewestOpen => (newest(StatusFilter::Open)?, "the newest of this folder that is not over"),
         DefaultRun::NewestOpenOrInterrupted => match newest(StatusFilter::Open)? {
