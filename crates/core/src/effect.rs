@@ -2,10 +2,12 @@
 //!
 //! Each effect has an id, and Windlass logs it before performing it.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::graph::workflow::Expression;
+use crate::graph::workflow::{Expression, ShellProgram};
 use crate::hook::HookAnswer;
 use crate::id::{EffectId, HookId, RunId, SessionId};
 use crate::run::Continuation;
@@ -45,16 +47,12 @@ pub enum Effect {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         names: Vec<String>,
         workspace: String,
+        /// Environment variables from the workflow.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        env: BTreeMap<String, String>,
     },
     /// Run a command line from the workflow. Settled by `ShellEnded`.
-    RunShell {
-        /// The command line for `sh -c`.
-        command: String,
-        workspace: String,
-        /// The command may run again if it is unknown whether it ran.
-        idempotent: bool,
-        deadline: Option<Moment>,
-    },
+    RunShell(ShellPlan),
     /// Start a child run and follow it to its end. Settled by `RunEnded`.
     StartRun {
         /// The id of the child run. Chosen here so that it never starts twice.
@@ -123,6 +121,8 @@ pub enum Effect {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         target: Option<String>,
     },
+    /// Remove a worktree if it contains no work, and otherwise keep it. Settled by `WorktreeMade`.
+    LeaveWorktree { branch: String },
     /// Land the work of a task if it claims to be done, after running the checks on it. Settled by
     /// `Landed`.
     Land {
@@ -141,6 +141,9 @@ pub enum Effect {
         /// The conflict that the agent was to resolve.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         conflict: Option<OpenConflict>,
+        /// Environment variables from the workflow, for the checks.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        env: BTreeMap<String, String>,
     },
     /// Answer a hook. The log keeps the answer, so a repeated call gets the same one.
     AnswerHook { hook: HookId, answer: HookAnswer },
@@ -205,11 +208,12 @@ impl Effect {
             Effect::KillChildren => EffectTraits { needs_disk: true, ..ONCE },
             Effect::Inspect { .. } => EffectTraits { needs_disk: false, ..open("inspected") },
             Effect::RunChecks { .. } => open("checks_finished"),
-            Effect::RunShell { .. } => work("shell_ended"),
+            Effect::RunShell(_) => work("shell_ended"),
             Effect::StartRun { .. } => work("run_ended"),
             Effect::ClaimTask { .. } => work("task_claimed"),
             Effect::SettleTask { .. } | Effect::ReleaseTask { .. } => open("task_settled"),
             Effect::MakeWorktree { .. } | Effect::RenewWorktree { .. } => work("worktree_made"),
+            Effect::LeaveWorktree { .. } => open("worktree_made"),
             Effect::Land { .. } => work("landed"),
             // The agent takes another turn in the same session.
             Effect::AnswerHook { answer: HookAnswer::Block { .. }, .. } => {
@@ -252,6 +256,40 @@ pub struct OpenConflict {
     pub since: String,
 }
 
+/// A command line of the workflow, as planned before it starts.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ShellPlan {
+    /// The command line for the shell.
+    pub command: String,
+    pub workspace: String,
+    /// The command may run again if it is unknown whether it ran.
+    pub idempotent: bool,
+    pub deadline: Option<Moment>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub shell: ShellProgram,
+    /// Environment variables from the workflow.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// The standard input. `None` means that it is empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stdin: Option<String>,
+    /// Standard output is JSON and must be kept whole.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub json: bool,
+}
+
+impl ShellPlan {
+    /// Returns the texts that the command gets.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        let own = [Some(self.command.as_str()), self.stdin.as_deref()].into_iter().flatten();
+        own.chain(self.env.values().map(String::as_str))
+    }
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 /// One turn of an agent CLI, as planned before it starts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionPlan {
@@ -267,4 +305,7 @@ pub struct SessionPlan {
     /// The JSON Schema of the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
+    /// Environment variables from the workflow.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
 }

@@ -333,6 +333,11 @@ pub enum WorktreeEnd {
         /// The files that are now as on the target because both sides changed them.
         files: Vec<String>,
     },
+    /// Nothing works in the worktree any more.
+    Left {
+        /// It contains work, so it still exists.
+        kept: bool,
+    },
     Failed {
         why: String,
     },
@@ -379,14 +384,22 @@ pub enum ShellEnd {
         passed: bool,
         /// The way it ended, for people.
         how: String,
-        /// The last part of the output.
+        /// The last part of the output. Standard output alone if the command passed.
         output: String,
+        /// Standard output, if it is not the same: its last part, or all of it if it is JSON.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        stdout: Option<String>,
     },
     /// The command started, but it is unknown whether it finished its work.
     Unknown,
 }
 
 impl ShellEnd {
+    /// Returns the end of a command that printed only this.
+    pub fn exited(passed: bool, how: impl Into<String>, output: impl Into<String>) -> ShellEnd {
+        ShellEnd::Exited { passed, how: how.into(), output: output.into(), stdout: None }
+    }
+
     /// Returns the exit code, if the command exited by itself.
     pub fn exit_code(&self) -> Option<i32> {
         match self {

@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::entity::Entity;
-use crate::graph::workflow::{Budget, InputKind, Node, NodeKind};
+use crate::graph::workflow::{
+    Budget, Expression, InputKind, Node, NodeKind, ShellProgram, Template, main_nodes,
+};
 use crate::hook::permission::{Isolation, PermissionRules, may_write};
 use crate::id::{NodeId, RunId};
 use crate::looping::{LoopMode, LoopRules};
@@ -50,6 +52,21 @@ pub struct Spec {
     /// The checks that Windlass runs after a turn and in `check` nodes.
     #[serde(default)]
     pub checks: Vec<Check>,
+    /// Environment variables of every command, check and session.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, Template>,
+    /// The environment variables of the node that started this run, filled in.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub parent_env: BTreeMap<String, String>,
+    /// The shell that runs command lines.
+    #[serde(default, skip_serializing_if = "is_default_shell")]
+    pub shell: ShellProgram,
+    /// The value of the run for its parent. `None` means the value of its last node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gives: Option<Expression>,
+    /// The absolute path of the folder that contains the folders of all runs. `None` if it is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runs: Option<String>,
     /// The answers to use when no one can be asked.
     pub policy: Policy,
     #[serde(default)]
@@ -76,6 +93,21 @@ pub struct Spec {
 }
 
 impl Spec {
+    /// Returns the nodes that run before `finally`.
+    pub fn main_nodes(&self) -> &[Node] {
+        main_nodes(&self.body)
+    }
+
+    /// Returns the `finally` node.
+    pub fn finally(&self) -> Option<&Node> {
+        self.body.last().filter(|node| matches!(node.kind, NodeKind::Finally(_)))
+    }
+
+    /// Returns the folder in which a run keeps its own files.
+    pub fn artifacts(&self, run: &RunId) -> Option<String> {
+        self.runs.as_ref().map(|runs| format!("{runs}/{run}/artifacts"))
+    }
+
     /// Moves this run, and the runs that it starts, to another folder.
     pub fn move_to(&mut self, workspace: &str) {
         workspace.clone_into(&mut self.workspace);
@@ -124,6 +156,10 @@ impl Spec {
         self.policy = policy;
         self.others.values_mut().for_each(|other| other.policy = policy);
     }
+}
+
+fn is_default_shell(shell: &ShellProgram) -> bool {
+    *shell == ShellProgram::default()
 }
 
 fn runs_commands(node: &Node) -> bool {

@@ -42,6 +42,11 @@ impl Home {
         self.env.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
+    /// Returns the path of the folder that contains the folders of all runs, if it is text.
+    pub(crate) fn runs_folder(&self) -> Option<String> {
+        self.state.join("runs").to_str().map(str::to_owned)
+    }
+
     /// Returns the environment variables for crash tests, the only ones that a host gets.
     pub(crate) fn crash_env(&self) -> Vec<(String, String)> {
         let tests =

@@ -4,6 +4,7 @@
 //! the [`FeedItem`](feed::FeedItem)s that come back. `core` decides, `store` records, `peers` talks to the
 //! operating system and other programs.
 
+pub mod artifacts;
 pub mod catalog;
 mod changes;
 pub mod children;

@@ -226,6 +226,7 @@ fn planned(home: &Home, request: &RunRequest, cwd: &Path, resolved: &Resolved) -
     let worktree = own_worktree::of(&request.flags, &spec, &mut warnings)?;
     side_by_side::refuse(&spec)?;
     programs::refuse_typos(home, &spec)?;
+    programs::need_bash(home, &spec)?;
     inspect::ahead(home, &spec, &mut warnings)?;
     let worst = worst(&nodes::bounded(&main.workflow, &spec), &graphs).to_string();
     let durability = config::durability_of(&resolved.settings);

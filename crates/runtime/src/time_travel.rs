@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use windlass_core::effect::{Effect, Planned};
+use windlass_core::effect::{Effect, Planned, ShellPlan};
 use windlass_core::engine::explain::nearest;
 use windlass_core::engine::{self, Decision, Divergence, ForkError};
 use windlass_core::event::{Event, Record};
@@ -458,7 +458,7 @@ fn has_its_folders(from: &RunId, state: &RunState) -> Result<(), TravelError> {
     let works = state.works().into_iter().map(|work| work.workspace.clone());
     let effects = state.bookkeeping.open.iter().filter_map(|planned| match &planned.effect {
         Effect::RunChecks { workspace, .. }
-        | Effect::RunShell { workspace, .. }
+        | Effect::RunShell(ShellPlan { workspace, .. })
         | Effect::RenewWorktree { workspace, .. }
         | Effect::Land { workspace, .. } => Some(workspace.clone()),
         Effect::StartRun { spec, .. } => Some(spec.workspace.clone()),

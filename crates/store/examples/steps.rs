@@ -142,7 +142,7 @@ impl Run {
         while let Some(effect) = self.open.pop_front() {
             marks.push(cpu());
             let output = output(marks.len() as u64);
-            let end = ShellEnd::Exited { passed: true, how: "exit code 0".to_owned(), output };
+            let end = ShellEnd::exited(true, "exit code 0", output);
             self.tell(Event::ShellEnded { effect, end }).await;
         }
         assert!(self.state.is_done(), "{:?}", self.state.progress());
@@ -184,6 +184,11 @@ impl Bench {
             machine: "m".into(),
             plugins: Vec::new(),
             checks: Vec::new(),
+            env: Default::default(),
+            parent_env: Default::default(),
+            shell: Default::default(),
+            gives: None,
+            runs: None,
             policy: Policy { on_permission: OnPermission::Deny, on_question: OnQuestion::Fail },
             limits: TimeLimits::default(),
             budget: Default::default(),

@@ -49,10 +49,9 @@ pub(super) fn apply(
     book.message.clone_from(&more.message);
     step.news.push(News::Continued { by: by.to_owned(), with: more.parts() });
     let reopening = Box::new(Reopening { asked: more.clone(), ran_out });
-    with(state, step, at, |cx, root, frame| {
+    with(state, step, at, |cx, steps, root, frame| {
         cx.more = Some(reopening);
-        let spec = cx.spec;
-        lane::reopen(cx, &spec.body, root, frame).into()
+        lane::reopen(cx, steps, root, frame).into()
     });
     let is_told = state.works().iter().any(|work| work.message.is_some());
     if is_told {
@@ -68,7 +67,10 @@ pub fn would_end(state: &RunState, at: Moment, more: &Continuation) -> Option<Ou
         let why = "the run has no time left";
         return Some(Outcome::new(FinalStatus::Failed, EndReason::Timeout).because(why));
     }
-    state.outcome().cloned()
+    match state.lifecycle {
+        Lifecycle::Finally { outcome } | Lifecycle::Done { outcome } => Some(outcome),
+        Lifecycle::Running | Lifecycle::Ending { .. } => None,
+    }
 }
 
 /// Decides whether one of the nodes in which the run ended had no iteration left.

@@ -166,6 +166,16 @@ pub enum BlockProgress {
         /// The number of completed tasks.
         passed: u32,
     },
+    Items {
+        /// The number of the item that the node ran for last.
+        number: Option<u32>,
+        /// The number of complete items.
+        done: u32,
+    },
+    Try {
+        /// The node is in `catch`.
+        is_catch: bool,
+    },
     Parallel {
         /// The branch that contains the node.
         branch: String,

@@ -9,7 +9,7 @@ use super::DecisionCx;
 use crate::graph::ids::folded;
 use crate::graph::template::{self, Scope, TemplateError};
 use crate::graph::workflow::{Expression, Node, Template};
-use crate::id::{NodeId, SessionId};
+use crate::id::{NodeId, RunId, SessionId};
 use crate::run::{EndReason, FinalStatus, Outcome, RunState};
 use crate::spec::Spec;
 use crate::time::Moment;
@@ -32,10 +32,20 @@ pub(super) struct Frame<'a> {
     /// The sessions that the nodes of a task resume to resolve a conflict. Their prompt is the
     /// feedback.
     pub(super) resumed: Option<&'a BTreeMap<NodeId, SessionId>>,
+    /// The environment variables of the run and of the blocks around it, outermost first.
+    pub(super) env: Vec<&'a BTreeMap<String, Template>>,
+    /// The items of the lists around it, by the name that the workflow gave them, outermost first.
+    pub(super) items: Vec<(&'a str, &'a Value)>,
 }
 
+/// The longest value of an environment variable, in bytes. The operating system starts no program with a
+/// longer one.
+const ENV_VALUE_MAX: usize = 100_000;
+/// The most bytes of all environment variables together.
+const ENV_MAX: usize = 500_000;
+
 impl<'a> Frame<'a> {
-    pub(super) fn of(spec: &Spec, deadline: Option<Moment>) -> Frame<'a> {
+    pub(super) fn of(spec: &'a Spec, deadline: Option<Moment>) -> Frame<'a> {
         Frame {
             mark: String::new(),
             task: None,
@@ -45,7 +55,18 @@ impl<'a> Frame<'a> {
             deadline,
             signal: None,
             resumed: None,
+            env: if spec.env.is_empty() { Vec::new() } else { vec![&spec.env] },
+            items: Vec::new(),
         }
+    }
+
+    /// Returns the surroundings of the `finally` node, at one of the ends of the run.
+    pub(super) fn of_finally(spec: &'a Spec, ends: u32) -> Frame<'a> {
+        let mut frame = Frame::of(spec, None);
+        if ends > 1 {
+            frame.mark = format!("@{ends}");
+        }
+        frame
     }
 
     /// Returns the instance id of a node.
@@ -55,8 +76,11 @@ impl<'a> Frame<'a> {
     }
 
     /// Returns the surroundings of the nodes in a block.
-    pub(super) fn inside(&self, node: &Node, tries: u32, deadline: Option<Moment>) -> Frame<'a> {
+    pub(super) fn inside(&self, node: &'a Node, tries: u32, deadline: Option<Moment>) -> Frame<'a> {
         let mut inside = Frame { deadline, resumed: None, ..self.clone() };
+        if !node.env.is_empty() {
+            inside.env.push(&node.env);
+        }
         if node.retry.times > 0 {
             inside.mark.push_str(&format!("~{tries}"));
         }
@@ -71,6 +95,48 @@ impl<'a> Frame<'a> {
             inside.feedback = feedback.to_owned();
         }
         inside
+    }
+
+    /// Returns the surroundings for one item of a list.
+    pub(super) fn for_item(&self, number: u32, name: &'a str, item: &'a Value) -> Frame<'a> {
+        let mut inside = self.in_round(number, "");
+        inside.items.push((name, item));
+        inside
+    }
+
+    /// Fills in the environment variables of a node. A variable of an inner block replaces the one of an
+    /// outer block.
+    pub(super) fn env(&self, cx: &DecisionCx<'_>, node: &Node) -> Result<BTreeMap<String, String>, Outcome> {
+        self.env_with(cx, Some(&node.env))
+    }
+
+    /// Fills in the environment variables of the run and of the blocks around.
+    pub(super) fn env_around(&self, cx: &DecisionCx<'_>) -> Result<BTreeMap<String, String>, Outcome> {
+        self.env_with(cx, None)
+    }
+
+    fn env_with(
+        &self,
+        cx: &DecisionCx<'_>,
+        own: Option<&BTreeMap<String, Template>>,
+    ) -> Result<BTreeMap<String, String>, Outcome> {
+        let mut all = cx.spec.parent_env.clone();
+        for (name, value) in self.env.iter().copied().chain(own).flatten() {
+            let text = self.render(cx, value)?;
+            if text.len() > ENV_VALUE_MAX || text.contains('\0') {
+                let what = if text.contains('\0') { "contains a zero byte" } else { "is too long" };
+                let why = format!(
+                    "the value of the variable {name} {what}; pass it with `stdin`, or write it to a file"
+                );
+                return Err(Outcome::new(FinalStatus::Failed, EndReason::Template).because(why));
+            }
+            all.insert(name.clone(), text);
+        }
+        if all.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>() > ENV_MAX {
+            let why = format!("the variables in `env` have more than {ENV_MAX} bytes together");
+            return Err(Outcome::new(FinalStatus::Failed, EndReason::Template).because(why));
+        }
+        Ok(all)
     }
 
     pub(super) fn render(&self, cx: &DecisionCx<'_>, text: &Template) -> Result<String, Outcome> {
@@ -89,7 +155,7 @@ impl<'a> Frame<'a> {
 
     fn scope(&self, cx: &DecisionCx<'_>, text: &str) -> Scope {
         let mut scope = Scope::new(&cx.spec.input, &cx.spec.inputs);
-        scope.set_run(&json!({"id": cx.run, "workflow": cx.spec.workflow, "workspace": cx.spec.workspace}));
+        scope.set_run(&about_run(cx.spec, cx.run, cx.ending));
         // Copies only outputs that the text may name. A large output is not copied in vain, and of
         // a thousand nodes not even the names are compared if none is used.
         let mut uses = text.split("outputs").skip(1).peekable();
@@ -107,6 +173,9 @@ impl<'a> Frame<'a> {
         scope.set_task(self.task);
         scope.set_iteration(self.iteration);
         scope.set_feedback(&self.feedback);
+        for (name, item) in &self.items {
+            scope.set_item(name, item);
+        }
         scope
     }
 }
@@ -115,11 +184,25 @@ impl<'a> Frame<'a> {
 pub fn scope(state: &RunState) -> Scope {
     let spec = &state.spec;
     let mut scope = Scope::new(&spec.input, &spec.inputs);
-    scope.set_run(&json!({"id": state.run, "workflow": spec.workflow, "workspace": spec.workspace}));
+    scope.set_run(&about_run(spec, &state.run, None));
     for (node, output) in &state.bookkeeping.outputs {
         scope.set_output(node, output.clone());
     }
     scope
+}
+
+/// Returns the facts about the run itself. In `finally`, `ending` is its outcome.
+fn about_run(spec: &Spec, run: &RunId, ending: Option<&Outcome>) -> Value {
+    let mut about = json!({"id": run, "workflow": spec.workflow, "workspace": spec.workspace});
+    if let Some(artifacts) = spec.artifacts(run) {
+        about["artifacts"] = artifacts.into();
+    }
+    if let Some(outcome) = ending {
+        about["status"] = outcome.status.word().into();
+        let reason = outcome.detail.clone().unwrap_or_else(|| outcome.reason.sentence().to_owned());
+        about["reason"] = reason.into();
+    }
+    about
 }
 
 fn failed(text: &str, error: &TemplateError) -> Outcome {

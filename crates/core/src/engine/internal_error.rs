@@ -59,10 +59,7 @@ fn failure(planned: &Planned, what: &str) -> Option<Event> {
             let results = vec![CheckResult { name, passed: false, how: what, ..CheckResult::default() }];
             Event::ChecksFinished { effect, results }
         }
-        Effect::RunShell { .. } => Event::ShellEnded {
-            effect,
-            end: ShellEnd::Exited { passed: false, how: what, output: String::new() },
-        },
+        Effect::RunShell(_) => Event::ShellEnded { effect, end: ShellEnd::exited(false, what, "") },
         Effect::StartRun { .. } => {
             let outcome = Outcome::new(FinalStatus::Failed, EndReason::ChildFailed).because(what);
             let end = RunEnd { outcome, spent: Spent::default(), text: String::new(), value: None };
@@ -74,6 +71,7 @@ fn failure(planned: &Planned, what: &str) -> Option<Event> {
         Effect::SettleTask { .. } | Effect::ReleaseTask { .. } => {
             Event::TaskSettled { effect, status: TaskStatus::InProgress, why: None, error: Some(what) }
         }
+        Effect::LeaveWorktree { .. } => Event::WorktreeMade { effect, end: WorktreeEnd::Left { kept: true } },
         Effect::MakeWorktree { .. } | Effect::RenewWorktree { .. } => {
             Event::WorktreeMade { effect, end: WorktreeEnd::Failed { why: what } }
         }

@@ -3,7 +3,7 @@
 use super::frame::Frame;
 use super::node::pair::{Delivered, NodeSite};
 use super::start::{Attempt, NodeStart, begin, own_time};
-use super::{Allowance, DecisionCx, cancel};
+use super::{Allowance, DecisionCx, cancel, output};
 use crate::effect::Effect;
 use crate::event::Event;
 use crate::graph::template::NodeOutput;
@@ -32,9 +32,9 @@ pub(super) fn proceed(
         let Some(node) = steps.get(lane.at) else {
             return Some(completed(cx, steps));
         };
-        let cause = cause(cx, steps, lane.at);
+        let cause = cause(steps, lane);
         match begin(cx, node, lane, frame, Attempt::first(cause)) {
-            NodeStart::Skipped => lane.at += 1,
+            NodeStart::Skipped => lane.skip(),
             NodeStart::UnderWay => return None,
             NodeStart::Over(outcome) => match wrap_up(cx, node, lane, frame, outcome) {
                 AfterNode::Next => {}
@@ -61,13 +61,17 @@ fn due(active: &ActiveNode, event: &Event) -> Option<Attempt> {
     let Event::WaitOver { effect } = event else { return None };
     let spent = active.spent;
     match (&active.activity, effect.verb) {
-        (Activity::Deferred { cause }, Verb::Defer) => {
-            Some(Attempt { tries: active.tries, old_tries: active.old_tries, cause: cause.clone(), spent })
-        }
+        (Activity::Deferred { cause }, Verb::Defer) => Some(Attempt {
+            tries: active.tries,
+            old_tries: active.old_tries,
+            cause: cause.clone(),
+            spent,
+            kept: active.kept.clone(),
+        }),
         (Activity::WaitingToRetry { what, .. }, Verb::Retry) => {
             let (tries, old_tries) = (active.tries + 1, active.old_tries);
             let cause = NodeCause::Retried { what: what.clone(), attempt: tries };
-            Some(Attempt { tries, old_tries, cause, spent })
+            Some(Attempt { tries, old_tries, cause, spent, kept: active.kept.clone() })
         }
         _ => None,
     }
@@ -106,7 +110,7 @@ fn begin_told(
         NodeStart::UnderWay => None,
         NodeStart::Over(outcome) => after(cx, steps, lane, frame, outcome),
         NodeStart::Skipped => {
-            lane.at += 1;
+            lane.skip();
             proceed(cx, steps, lane, frame)
         }
     }
@@ -140,6 +144,7 @@ pub(super) fn reopen(
             old_tries: if is_unused { active.old_tries } else { active.tries },
             cause: NodeCause::Continued,
             spent: active.spent,
+            kept: active.kept.take(),
         };
         return begin_told(cx, steps, lane, (frame, &told), this);
     }
@@ -169,11 +174,10 @@ fn feedback(cx: &DecisionCx<'_>, before: Option<&Outcome>, frame: &Frame<'_>) ->
 }
 
 /// Returns the reason why the node at this index is next.
-fn cause(cx: &DecisionCx<'_>, steps: &[Node], at: usize) -> NodeCause {
-    let before = at.checked_sub(1).and_then(|at| steps.get(at));
+fn cause(steps: &[Node], lane: &Lane) -> NodeCause {
+    let before = lane.at.checked_sub(1).and_then(|at| steps.get(at));
     let Some(before) = before else { return NodeCause::First };
-    let seen = cx.bookkeeping.nodes.get(&before.id).and_then(|seen| seen.outcome.as_ref());
-    let status = seen.map_or("skipped", |outcome| outcome.status.word());
+    let status = lane.before.map_or("skipped", FinalStatus::word);
     NodeCause::After { node: before.id.clone(), status: status.to_owned() }
 }
 
@@ -307,16 +311,13 @@ fn wrap_up(
         return pause(cx, node, lane, active, &outcome);
     }
     let (text, value) = kind.gives(cx, &site, activity);
-    let output = NodeOutput { text, value, failed: !is_well, status: outcome.status.word().to_owned() };
+    let (exit_code, stdout) = output::command_facts(cx, &node.id);
+    let status = outcome.status.word().to_owned();
+    let output = NodeOutput { text, value, failed: !is_well, status, exit_code, stdout };
     cx.bookkeeping.outputs.insert(node.id.clone(), output);
     if !is_well {
         let told = wrong(node, &outcome, cx.bookkeeping.outputs.get(&node.id));
-        // A budget spent around a node is spent for all nodes after it too. Someone who cancelled a
-        // child run did not ask to end this run.
-        let is_ended = matches!(outcome.status, FinalStatus::Cancelled | FinalStatus::Interrupted)
-            && outcome.reason != EndReason::ChildFailed;
-        let is_final = is_ended || cx.has_run_dry(&outcome);
-        if node.on_failure == OnFailure::Fail || is_final {
+        if node.on_failure == OnFailure::Fail || ends_everything(cx, &outcome) {
             lane.wrong = told;
             lane.leave(active, outcome.clone());
             return AfterNode::End(outcome);
@@ -327,7 +328,17 @@ fn wrap_up(
         lane.wrong.push_str(&told);
     }
     lane.at += 1;
+    lane.before = Some(outcome.status);
     AfterNode::Next
+}
+
+/// Decides whether a failure also ends the blocks around it, whatever they do about failures.
+pub(super) fn ends_everything(cx: &DecisionCx<'_>, outcome: &Outcome) -> bool {
+    // Someone who cancelled a child run did not ask to end this run.
+    let is_ended = matches!(outcome.status, FinalStatus::Cancelled | FinalStatus::Interrupted)
+        && outcome.reason != EndReason::ChildFailed;
+    // A budget spent around a node is spent for all nodes after it too.
+    is_ended || cx.has_run_dry(outcome)
 }
 
 /// Decides whether another attempt can help and does no harm.
@@ -403,10 +414,12 @@ fn pause(
     cx.plan(id, Effect::WaitUntil { until });
     // The output is known only after the last attempt.
     cx.bookkeeping.outputs.remove(&step.id);
+    let ActiveNode { activity, .. } = *active;
     lane.now = Some(Box::new(ActiveNode {
         began: cx.at,
         deadline: None,
         cut: None,
+        kept: if let Activity::Each(state) = activity { Some(state) } else { None },
         activity: Activity::WaitingToRetry { until, what },
         ..*active
     }));

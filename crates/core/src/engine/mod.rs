@@ -8,6 +8,7 @@
 //! - [`node`]: every kind of node, each in its own file.
 //! - [`cancel`]: ends nodes early.
 //! - [`continuation`]: continues a run that has ended.
+//! - [`finale`]: ends a run, with its `finally` block.
 //! - [`work`]: the work of one node with an agent.
 //! - [`allowance`]: what the run and each block may spend.
 //! - [`ledger`]: shares a budget between the runs of a tree.
@@ -24,6 +25,7 @@ mod cancel;
 mod continuation;
 mod divergence;
 pub mod explain;
+mod finale;
 mod frame;
 mod internal_error;
 mod lane;
@@ -40,6 +42,7 @@ mod work;
 
 use crate::effect::{Effect, Planned};
 use crate::event::{Event, RECORD_VERSION, Record, SaveEnd};
+use crate::graph::workflow::Node;
 use crate::hook::HookCall;
 use crate::id::{EffectId, HookId, NodeId, RunId, Verb};
 use crate::run::{
@@ -92,12 +95,10 @@ pub fn start(run: RunId, spec: Spec, at: Moment) -> (RunState, Decision) {
         lifecycle: Lifecycle::Running,
         spent: Spent::default(),
         root: Lane::default(),
+        aside: None,
     };
     let mut node = Decision::default();
-    with(&mut state, &mut node, at, |cx, root, frame| {
-        let spec = cx.spec;
-        lane::proceed(cx, &spec.body, root, frame).into()
-    });
+    with(&mut state, &mut node, at, |cx, steps, root, frame| lane::proceed(cx, steps, root, frame).into());
     (state, node)
 }
 
@@ -211,9 +212,9 @@ fn stop(state: &mut RunState, step: &mut Decision, at: Moment, outcome: Outcome)
         }
         // Such a run has nothing left to end, but it could continue.
         Lifecycle::Done { outcome: before } if is_cancel && !before.status.is_final() => {
-            state.lifecycle = Lifecycle::Ending { outcome: outcome.clone() };
-            finish(state, step, at, outcome);
+            finale::cancel_done(state, step, at, outcome);
         }
+        Lifecycle::Finally { .. } => finale::cut(state, step, at, outcome),
         Lifecycle::Done { .. } => {}
     }
 }
@@ -261,6 +262,8 @@ pub(crate) struct DecisionCx<'a> {
     broken: Option<Outcome>,
     /// The additions, if a person continues the run right now.
     more: Option<Box<Reopening>>,
+    /// The outcome of the run, while its `finally` runs.
+    ending: Option<&'a Outcome>,
 }
 
 impl DecisionCx<'_> {
@@ -406,10 +409,11 @@ fn with(
     state: &mut RunState,
     step: &mut Decision,
     at: Moment,
-    act: impl FnOnce(&mut DecisionCx<'_>, &mut Lane, &Frame<'_>) -> Delivered,
+    act: impl FnOnce(&mut DecisionCx<'_>, &[Node], &mut Lane, &Frame<'_>) -> Delivered,
 ) -> bool {
     let deadline = state.deadline();
-    let RunState { run, spec, root, bookkeeping: book, spent, .. } = state;
+    let RunState { run, spec, root, bookkeeping: book, spent, lifecycle, .. } = state;
+    let ending = if let Lifecycle::Finally { outcome } = lifecycle { Some(&*outcome) } else { None };
     let purse = Allowance { budget: spec.budget.least(&book.allowed), spent: *spent };
     let mut cx = DecisionCx {
         run,
@@ -421,20 +425,28 @@ fn with(
         rounds: 0,
         broken: None,
         more: None,
+        ending,
     };
-    let frame = Frame::of(cx.spec, deadline);
-    let delivered = act(&mut cx, root, &frame);
+    let spec = cx.spec;
+    let (steps, frame) = match ending {
+        Some(_) => (
+            spec.finally().map(std::slice::from_ref).unwrap_or_default(),
+            Frame::of_finally(spec, cx.bookkeeping.ends),
+        ),
+        None => (spec.main_nodes(), Frame::of(spec, deadline)),
+    };
+    let delivered = act(&mut cx, steps, root, &frame);
     let broken = cx.broken.take();
     if let Some(purse) = cx.allowances.pop() {
         *spent = purse.spent;
     }
     match (delivered, broken) {
-        (Delivered::Over(outcome), _) => finish(state, step, at, outcome),
-        (Delivered::NotMine | Delivered::UnderWay, Some(outcome)) => {
-            if state.lifecycle == Lifecycle::Running {
-                end(state, step, at, outcome);
-            }
-        }
+        (Delivered::Over(outcome), _) => finale::finish(state, step, at, outcome),
+        (Delivered::NotMine | Delivered::UnderWay, Some(outcome)) => match state.lifecycle {
+            Lifecycle::Running => end(state, step, at, outcome),
+            Lifecycle::Finally { .. } => finale::finish(state, step, at, outcome),
+            Lifecycle::Ending { .. } | Lifecycle::Done { .. } => {}
+        },
         (Delivered::UnderWay, None) => {}
         (Delivered::NotMine, None) => return false,
     }
@@ -443,42 +455,24 @@ fn with(
 
 /// Delivers an event to a node. Returns false if it concerns no node.
 fn deliver(state: &mut RunState, node: &mut Decision, at: Moment, to: &NodeId, event: &Event) -> bool {
-    with(state, node, at, |cx, root, frame| {
-        let spec = cx.spec;
-        lane::deliver(cx, &spec.body, root, frame, to, event)
-    })
+    with(state, node, at, |cx, steps, root, frame| lane::deliver(cx, steps, root, frame, to, event))
 }
 
 /// Ends everything in progress.
 fn end(state: &mut RunState, node: &mut Decision, at: Moment, outcome: Outcome) {
     state.lifecycle = Lifecycle::Ending { outcome: outcome.clone() };
-    with(state, node, at, |cx, root, frame| {
-        let spec = cx.spec;
-        cancel::lane(cx, &spec.body, root, frame, &outcome).into()
-    });
+    with(state, node, at, |cx, steps, root, frame| cancel::lane(cx, steps, root, frame, &outcome).into());
 }
 
-/// Finishes the run once everything in it has ended.
-fn finish(state: &mut RunState, node: &mut Decision, at: Moment, outcome: Outcome) {
-    let outcome = match (&state.lifecycle, state.spec.only_session()) {
+/// Returns the outcome of a run in which everything has ended.
+fn end_kept(state: &RunState, outcome: Outcome) -> Outcome {
+    match (&state.lifecycle, state.spec.only_session()) {
         (Lifecycle::Ending { outcome }, _) => outcome.clone(),
         (_, Some((only, _))) => {
             state.bookkeeping.nodes.get(&only.id).and_then(|seen| seen.outcome.clone()).unwrap_or(outcome)
         }
         _ => outcome,
-    };
-    state.bookkeeping.open.clear();
-    state.bookkeeping.deferred.clear();
-    state.bookkeeping.asks.clear();
-    state.bookkeeping.replies.clear();
-    state.bookkeeping.unheard.clear();
-    state.bookkeeping.ended_at = Some(at);
-    node.news.push(News::Finished {
-        outcome: outcome.clone(),
-        iterations: state.turns(),
-        usage: state.own_spent().usage,
-    });
-    state.lifecycle = Lifecycle::Done { outcome };
+    }
 }
 
 /// Decides whether only the end of the last agent is left. Such a run does not time out.
@@ -554,7 +548,7 @@ fn hook(state: &mut RunState, step: &mut Decision, at: Moment, call: &HookCall, 
     }
     // A finished run does not change, so the answer is not recorded.
     let answered = state.is_done().then(|| state.bookkeeping.answered.clone());
-    with(state, step, at, |cx, _, _| {
+    with(state, step, at, |cx, _, _, _| {
         work::hooks::too_late(cx, call);
         Delivered::NotMine
     });
@@ -583,7 +577,7 @@ fn person_answered(
         deliver(state, step, at, &node, event);
         return;
     }
-    with(state, step, at, |cx, _, _| {
+    with(state, step, at, |cx, _, _, _| {
         work::hooks::person_answered(cx, place, reply);
         Delivered::NotMine
     });

@@ -14,8 +14,18 @@ pub(super) fn give(cx: &mut DecisionCx<'_>, node: &NodeId, text: &str) {
 
 /// Sets the text and the value that a node outputs, before the node ends.
 pub(super) fn give_value(cx: &mut DecisionCx<'_>, node: &NodeId, text: &str, value: Option<Value>) {
-    let output = NodeOutput { text: text.to_owned(), value, failed: false, status: String::new() };
+    give_output(cx, node, NodeOutput { text: text.to_owned(), value, ..NodeOutput::default() });
+}
+
+/// Sets everything that a node outputs, before the node ends.
+pub(super) fn give_output(cx: &mut DecisionCx<'_>, node: &NodeId, output: NodeOutput) {
     cx.bookkeeping.outputs.insert(node.clone(), output);
+}
+
+/// Returns the exit code and the standard output that an unfinished node has set.
+pub(super) fn command_facts(cx: &DecisionCx<'_>, node: &NodeId) -> (Option<i32>, Option<String>) {
+    let output = cx.bookkeeping.outputs.get(node).filter(|output| output.status.is_empty());
+    output.map(|output| (output.exit_code, output.stdout.clone())).unwrap_or_default()
 }
 
 /// Returns what an unfinished node has set. Its output in an earlier iteration does not count.
@@ -24,11 +34,15 @@ pub(super) fn put_down(cx: &DecisionCx<'_>, node: &NodeId) -> (String, Option<Va
     output.map(|output| (output.text.clone(), output.value.clone())).unwrap_or_default()
 }
 
-/// Returns the output of a finished run: that of its last node that was not skipped. If the text is
+/// Returns the output of a finished run: what the workflow gives, and otherwise that of its last node that was not skipped. If the text is
 /// empty, the last message of an agent replaces it.
 pub fn given_by(state: &RunState) -> (String, Option<Value>) {
+    if let Some(value) = state.bookkeeping.given.clone().filter(|_| state.spec.gives.is_some()) {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        return (text, Some(value));
+    }
     let outputs = &state.bookkeeping.outputs;
-    let last = state.spec.body.iter().rev().find_map(|node| outputs.get(&node.id));
+    let last = state.spec.main_nodes().iter().rev().find_map(|node| outputs.get(&node.id));
     let words = || state.bookkeeping.last_message.clone().unwrap_or_default();
     match last {
         Some(output) if !output.text.is_empty() => (output.text.clone(), output.value.clone()),

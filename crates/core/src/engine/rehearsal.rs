@@ -18,7 +18,8 @@ use crate::event::{
     WorktreeEnd,
 };
 use crate::graph::schema;
-use crate::graph::walk::{depth_of, ids_in};
+use crate::graph::walk::{depth_of, find, ids_in};
+use crate::graph::workflow::{NodeKind, ShellNode};
 use crate::hook::{HookAnswer, HookCall, HookKind};
 use crate::id::{EffectId, HookId, InboxId, NodeId, RunId, Verb};
 use crate::looping::LoopMode;
@@ -169,7 +170,7 @@ fn play(spec: &Spec, tasks: &StubTasks, branches: &mut u32) -> Walk {
         || Outcome::new(FinalStatus::Blocked, EndReason::Stuck).because("the rehearsal does not end");
     let outcome = match &stage.state.lifecycle {
         Lifecycle::Done { outcome } => outcome.clone(),
-        Lifecycle::Running | Lifecycle::Ending { .. } => unfinished(),
+        Lifecycle::Running | Lifecycle::Ending { .. } | Lifecycle::Finally { .. } => unfinished(),
     };
     // A template that cannot be rendered is a mistake, even if the workflow continues after it.
     let outcome = match stage.mistake.take() {
@@ -287,9 +288,9 @@ impl RehearsalStage<'_> {
                 self.queue.push_back(Event::Inspected { effect: id, sight });
             }
             Effect::RunChecks { names, .. } => self.checks(id, &names),
-            Effect::RunShell { command, .. } => {
-                self.record(&node, "runs", command);
-                let end = ShellEnd::Exited { passed: true, how: "exit code 0".into(), output: String::new() };
+            Effect::RunShell(plan) => {
+                self.record(&node, "runs", plan.command);
+                let end = ShellEnd::exited(true, "exit code 0", self.printed(&node));
                 self.queue.push_back(Event::ShellEnded { effect: id, end });
             }
             Effect::StartRun { spec, .. } => self.run(id, &spec),
@@ -311,6 +312,10 @@ impl RehearsalStage<'_> {
                     WorktreeEnd::Made { workspace, branch: "a branch".into(), target: None, commit: None };
                 self.queue.push_back(Event::WorktreeMade { effect: id, end });
             }
+            Effect::LeaveWorktree { .. } => {
+                let end = WorktreeEnd::Left { kept: true };
+                self.queue.push_back(Event::WorktreeMade { effect: id, end });
+            }
             Effect::RenewWorktree { .. } => {
                 let end = WorktreeEnd::Renewed { commit: String::new(), files: Vec::new() };
                 self.queue.push_back(Event::WorktreeMade { effect: id, end });
@@ -326,6 +331,17 @@ impl RehearsalStage<'_> {
             Effect::CleanUp { .. } => self.queue.push_back(Event::CleanedUp { effect: id }),
             Effect::AnswerHook { answer: HookAnswer::Pass, .. } => self.stopped(&node),
             Effect::AnswerHook { .. } | Effect::KillChildren | Effect::MarkTracker { .. } => {}
+        }
+    }
+
+    /// Returns the standard output of a command: JSON if its node has a schema.
+    fn printed(&self, node: &NodeId) -> String {
+        let node = find(&self.state.spec.body, &node.in_workflow());
+        match node.map(|node| &node.kind) {
+            Some(NodeKind::Shell(ShellNode { schema: Some(schema), .. })) => {
+                schema::example(schema).to_string()
+            }
+            _ => String::new(),
         }
     }
 

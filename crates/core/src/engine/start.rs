@@ -9,7 +9,7 @@ use crate::effect::Effect;
 use crate::graph::walk::ids_in;
 use crate::graph::workflow::Node;
 use crate::id::Verb;
-use crate::run::{ActiveNode, Activity, Lane, News, NodeCause, Outcome, Spent};
+use crate::run::{ActiveNode, Activity, EachState, Lane, News, NodeCause, Outcome, Spent};
 
 /// The result of starting a node.
 pub(super) enum NodeStart {
@@ -29,11 +29,13 @@ pub(super) struct Attempt {
     pub(super) cause: NodeCause,
     /// The spending of the earlier attempts.
     pub(super) spent: Spent,
+    /// See [`ActiveNode::kept`].
+    pub(super) kept: Option<Box<EachState>>,
 }
 
 impl Attempt {
     pub(super) fn first(cause: NodeCause) -> Attempt {
-        Attempt { tries: 1, old_tries: 0, cause, spent: Spent::default() }
+        Attempt { tries: 1, old_tries: 0, cause, spent: Spent::default(), kept: None }
     }
 }
 
@@ -50,7 +52,7 @@ pub(super) fn begin(
         lane.now = Some(Box::new(deferred(cx, step, frame, this)));
         return NodeStart::UnderWay;
     }
-    let Attempt { tries, old_tries, cause, spent } = this;
+    let Attempt { tries, old_tries, cause, spent, kept } = this;
     let instance = frame.name(step, tries);
     // A retried node was not skipped before.
     let when = step.when.as_ref().filter(|_| tries == 1);
@@ -77,6 +79,7 @@ pub(super) fn begin(
         cut: None,
         last_message: &mut said,
         word: &mut word,
+        kept,
     };
     cx.allowances.push(Allowance { budget: step.budget, spent });
     let opening = match holds {
@@ -101,6 +104,7 @@ pub(super) fn begin(
         cut: None,
         said,
         word,
+        kept: None,
         activity: doing,
     }));
     begun
@@ -113,7 +117,7 @@ pub(super) fn own_time(node: &Node) -> Option<u64> {
 
 /// Returns a node that starts when the pause ends.
 fn deferred(cx: &mut DecisionCx<'_>, node: &Node, frame: &Frame<'_>, this: Attempt) -> ActiveNode {
-    let Attempt { tries, old_tries, cause, spent } = this;
+    let Attempt { tries, old_tries, cause, spent, kept } = this;
     let instance = frame.name(node, tries);
     cx.defer(&instance);
     ActiveNode {
@@ -128,6 +132,7 @@ fn deferred(cx: &mut DecisionCx<'_>, node: &Node, frame: &Frame<'_>, this: Attem
         cut: None,
         said: None,
         word: None,
+        kept,
         activity: Activity::Deferred { cause },
     }
 }

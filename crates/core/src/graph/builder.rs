@@ -34,14 +34,18 @@ mod steps;
 mod tests;
 
 pub use node::{
-    NodeBuilder, agent, ask, check, check_all, clear_context, command, criteria_loop, kind, land, prompt,
-    pull_request, review, shell, skill, task_loop, turns, wait, wait_for, workflow,
+    NodeBuilder, agent, ask, check, check_all, clear_context, command, criteria_loop, each, each_of, fail,
+    kind, land, prompt, pull_request, review, shell, skill, task_loop, turns, wait, wait_for, workflow,
 };
 pub use steps::{LoopRounds, ParallelBranches, Steps};
 
 use super::check::{GraphDiagnostic, structure};
 use super::ids::name_nodes;
-use super::workflow::{Budget, InputKind, Node, SessionOptions, Workflow, WorkflowInput};
+use super::workflow::{
+    Budget, Expression, FINALLY_ID, FINALLY_MS, FinallyNode, InputKind, Node, NodeKind, SessionOptions,
+    ShellProgram, Template, Workflow, WorkflowInput,
+};
+use crate::id::NodeId;
 use serde_json::Value;
 
 /// A workflow under construction.
@@ -51,6 +55,8 @@ pub struct Builder {
     steps: Steps,
     starts: usize,
     is_first: bool,
+    /// The `finally` node.
+    last: Option<Node>,
 }
 
 impl Builder {
@@ -64,9 +70,11 @@ impl Builder {
             budget: Budget::default(),
             plugins: Vec::new(),
             checks: Default::default(),
+            env: Default::default(),
+            gives: None,
             body: Vec::new(),
         };
-        Builder { workflow, steps: Steps::default(), starts: 0, is_first: true }
+        Builder { workflow, steps: Steps::default(), starts: 0, is_first: true, last: None }
     }
 
     #[must_use]
@@ -164,6 +172,13 @@ impl Builder {
         self
     }
 
+    /// Adds nodes that may fail, and the nodes that run then.
+    #[must_use]
+    pub fn try_(mut self, body: impl FnOnce(Steps) -> Steps, catch: impl FnOnce(Steps) -> Steps) -> Builder {
+        self.steps = self.steps.try_(body, catch);
+        self
+    }
+
     /// Adds a loop.
     #[must_use]
     pub fn loop_(mut self, rounds: LoopRounds, body: impl FnOnce(Steps) -> Steps) -> Builder {
@@ -178,6 +193,37 @@ impl Builder {
         self
     }
 
+    /// Sets the nodes that run at the end of a run, whatever the end.
+    #[must_use]
+    pub fn finally(mut self, body: impl FnOnce(Steps) -> Steps) -> Builder {
+        let mut node = steps::bare(NodeKind::Finally(FinallyNode { body: body(Steps::default()).body }));
+        node.id = NodeId::new(FINALLY_ID);
+        node.settings.timeout_ms = Some(FINALLY_MS);
+        self.last = Some(node);
+        self
+    }
+
+    /// Sets an environment variable of every command, check and session; the value is a template.
+    #[must_use]
+    pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Builder {
+        self.workflow.env.insert(name.into(), Template(value.into()));
+        self
+    }
+
+    /// Sets the shell that runs the command lines of the workflow.
+    #[must_use]
+    pub fn shell_program(mut self, shell: ShellProgram) -> Builder {
+        self.workflow.settings.shell = Some(shell);
+        self
+    }
+
+    /// Sets the value that the workflow gives to the node that runs it.
+    #[must_use]
+    pub fn gives(mut self, expression: impl Into<String>) -> Builder {
+        self.workflow.gives = Some(Expression(expression.into()));
+        self
+    }
+
     /// Names the node that was added last.
     #[must_use]
     pub fn id(mut self, id: impl Into<String>) -> Builder {
@@ -188,6 +234,7 @@ impl Builder {
     /// Returns the workflow, or all mistakes in its structure. Nodes without an id get a default id.
     pub fn end(mut self) -> Result<Workflow, Vec<GraphDiagnostic>> {
         self.workflow.body = self.steps.body;
+        self.workflow.body.extend(self.last);
         let mut findings = Vec::new();
         if self.starts != 1 || !self.is_first {
             let text = match self.starts {

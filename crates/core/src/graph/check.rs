@@ -5,6 +5,7 @@
 //!
 //! | rule | question |
 //! |---|---|
+//! | `surroundings` | Are `env`, `gives`, items and `finally` right? |
 //! | [`structure`] | Are ids valid and unique, blocks non-empty and not too deep? |
 //! | `texts`, `values` | Are templates well formed? Do their names and the parts of values exist? |
 //! | `comparisons` | Can a value equal the literal it is compared with? |
@@ -31,6 +32,7 @@ mod reach;
 mod schemas;
 pub mod structure;
 pub(super) mod suggest;
+mod surroundings;
 #[cfg(test)]
 mod tests;
 mod texts;
@@ -90,6 +92,7 @@ pub fn check_part(
 fn look(outline: &Outline<'_>, known: &CheckContext<'_>, doubts: UnreadParts, found: &mut GraphDiagnostics) {
     texts::look(outline, known, doubts, found);
     order::look(outline, found);
+    surroundings::look(outline, known, found);
     schemas::look(outline, found);
     entities::look(outline, known, found);
     calls::look(outline, known, found);
@@ -101,6 +104,6 @@ fn look(outline: &Outline<'_>, known: &CheckContext<'_>, doubts: UnreadParts, fo
 /// Returns whether any node uses the input of the run. The workflow must not be too deep.
 pub fn uses_input(workflow: &Workflow) -> bool {
     let outline = Outline::of(workflow);
-    let mut uses = outline.nodes.iter().flat_map(|node| &node.texts).flat_map(|text| text.uses());
+    let mut uses = outline.texts().flat_map(|text| text.uses());
     uses.any(|used| used.root() == "input")
 }

@@ -4,13 +4,13 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::builder::{
-    NodeBuilder, agent, ask, check, check_all, clear_context, criteria_loop, kind::PlainMarker, land, prompt,
-    pull_request, review, shell, skill, task_loop, turns, wait, workflow,
+    NodeBuilder, agent, ask, check, check_all, clear_context, criteria_loop, each, fail, kind::PlainMarker,
+    land, prompt, pull_request, review, shell, skill, task_loop, turns, wait, workflow,
 };
 use super::ids::name_nodes;
 use super::workflow::{
     Budget, Expression, IfNode, InputKind, Join, LoopNode, Node, NodeKind, OnFailure, ParallelBranch,
-    ParallelNode, TurnLoop, Workflow, WorkflowInput,
+    ParallelNode, TryNode, TurnLoop, Workflow, WorkflowInput,
 };
 
 /// Generates a workflow with valid ids. It may contain other mistakes.
@@ -61,6 +61,8 @@ fn whole(
             budget: Budget { turns, ..Budget::default() },
             plugins: Vec::new(),
             checks: Default::default(),
+            env: Default::default(),
+            gives: None,
             body,
         }
     })
@@ -99,7 +101,7 @@ fn around(node: Node, condition: BoxedStrategy<String>) -> BoxedStrategy<Node> {
 
 fn leaf(text: BoxedStrategy<String>) -> BoxedStrategy<Node> {
     let plain = |node: NodeBuilder<PlainMarker>| Node::from(node);
-    (text, 0..14_usize, 0..4_u32)
+    (text, 0..15_usize, 0..4_u32)
         .prop_map(move |(text, which, max)| match which {
             0 => prompt(text).into(),
             1 => skill("commit").args(text).into(),
@@ -114,14 +116,15 @@ fn leaf(text: BoxedStrategy<String>) -> BoxedStrategy<Node> {
             10 => plain(land(Some(&text))),
             11 => plain(pull_request(text, None)),
             12 => prompt(text).turns(TurnLoop::default()).into(),
+            13 => plain(fail(text)),
             _ => workflow("other").with_input("a", text).into(),
         })
         .boxed()
 }
 
 fn blocks(block: BoxedStrategy<Vec<Node>>, condition: BoxedStrategy<String>) -> BoxedStrategy<NodeKind> {
-    let join = prop::sample::select(vec![Join::All, Join::Any, Join::FirstSuccess]);
-    (block.clone(), block, condition, 0..4_u32, 0..5_usize, join)
+    let join = prop::sample::select(vec![Join::All, Join::Any, Join::FirstSuccess, Join::Some]);
+    (block.clone(), block, condition, 0..4_u32, 0..7_usize, join)
         .prop_map(|(one, other, condition, max, which, join)| match which {
             0 => NodeKind::If(IfNode { condition: Expression(condition), then: one, otherwise: other }),
             1 => NodeKind::Loop(LoopNode { until: vec![Expression(condition)], max, body: one }),
@@ -129,6 +132,11 @@ fn blocks(block: BoxedStrategy<Vec<Node>>, condition: BoxedStrategy<String>) -> 
                 let tasks = task_loop().max(max).jobs(max + 1).attempts(max + 1).until(condition);
                 Node::from(tasks).kind.with_blocks(vec![one, other])
             }
+            5 => {
+                let items = each("item", condition).max(max + 1).jobs(max).join(join);
+                Node::from(items).kind.with_blocks(vec![one])
+            }
+            4 => NodeKind::Try(TryNode { body: one, catch: other }),
             3 => Node::from(criteria_loop(condition).max(max)).kind.with_blocks(vec![one]),
             _ => {
                 let branch = |name: &str, body| ParallelBranch { name: name.to_owned(), body };

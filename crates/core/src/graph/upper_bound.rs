@@ -101,6 +101,9 @@ impl BoundWalk<'_> {
                 let again = || (0..3).fold(once(), |most, _| most.and(inside(&node.body)));
                 rounds(step, node.max, if node.jobs > 1 { once().and(again()) } else { once() })
             }
+            Structure::Items(node) => inside(&node.body).times(node.most_items().into()),
+            Structure::Last(body) => inside(body),
+            Structure::Guarded(node) => inside(&node.body).and(inside(&node.catch)),
             Structure::Beside(node) => {
                 let branches = node.branches.iter().map(|branch| inside(&branch.body));
                 branches.fold(UpperBound::AtMost(0), UpperBound::and)

@@ -10,7 +10,7 @@ pub const MAX_DEPTH: usize = 40;
 /// A sequence of nodes inside a node.
 #[derive(Debug, Clone, Copy)]
 pub struct NodeBlock<'w> {
-    /// The document key of the block: `then`, `else`, `do`, `before_each`, `branches`.
+    /// The document key of the block: `then`, `else`, `do`, `before_each`, `branches`, `try`, `catch`.
     pub field: &'static str,
     /// The name of a branch; `None` for other blocks.
     pub name: Option<&'w str>,
@@ -44,7 +44,10 @@ impl NodeKind {
             Structure::Leaf => Vec::new(),
             Structure::Either(node) => vec![block("then", &node.then), block("else", &node.otherwise)],
             Structure::Rounds { body, .. } => vec![block("do", body)],
+            Structure::Items(node) => vec![block("do", &node.body)],
             Structure::Tasks(node) => vec![block("before_each", &node.before_each), block("do", &node.body)],
+            Structure::Guarded(node) => vec![block("try", &node.body), block("catch", &node.catch)],
+            Structure::Last(body) => vec![block("finally", body)],
             Structure::Beside(node) => {
                 let branches = node.branches.iter();
                 branches

@@ -13,9 +13,9 @@ use crate::id::NodeId;
 use crate::words;
 
 pub use crate::engine::node::{
-    AskNode, CheckNode, CriteriaLoopNode, IfNode, Join, LandNode, ListenNode, LoopNode, ParallelBranch,
-    ParallelNode, PromptSource, PullRequestNode, ReviewNode, Session, ShellNode, SleepNode, TaskLoopNode,
-    TurnLoop, WorkflowNode,
+    AskNode, CheckNode, CriteriaLoopNode, EachNode, FailNode, FinallyNode, IfNode, Join, LandNode,
+    ListSource, ListenNode, LoopNode, ParallelBranch, ParallelNode, PromptSource, PullRequestNode,
+    ReviewNode, Session, ShellNode, SleepNode, TaskLoopNode, TryNode, TurnLoop, WorkflowNode,
 };
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -31,9 +31,35 @@ pub struct Workflow {
     pub plugins: Vec<String>,
     /// Commands by check name, in addition to the checks of the settings.
     pub checks: BTreeMap<String, String>,
-    /// The nodes, which run in this order.
+    /// Environment variables of every command, check and session.
+    #[serde(default)]
+    pub env: BTreeMap<String, Template>,
+    /// The value that it gives to a `workflow` node. `None` means the value of its last node.
+    #[serde(default)]
+    pub gives: Option<Expression>,
+    /// The nodes, which run in this order. A `finally` node is the last.
     pub body: Vec<Node>,
 }
+
+impl Workflow {
+    /// Returns the nodes that run before `finally`.
+    pub fn main_nodes(&self) -> &[Node] {
+        main_nodes(&self.body)
+    }
+}
+
+/// Returns the nodes of a workflow that run before its `finally` node.
+pub(crate) fn main_nodes(body: &[Node]) -> &[Node] {
+    match body.split_last() {
+        Some((Node { kind: NodeKind::Finally(_), .. }, before)) => before,
+        _ => body,
+    }
+}
+
+/// The default time limit of `finally`.
+pub const FINALLY_MS: u64 = 600_000;
+/// The id of the `finally` node.
+pub const FINALLY_ID: &str = "finally";
 
 /// A declared input of a workflow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -74,6 +100,9 @@ pub struct Node {
     pub retry: RetryPolicy,
     pub budget: Budget,
     pub on_failure: OnFailure,
+    /// Environment variables of the commands, checks and sessions in it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, Template>,
 }
 
 /// A text with `{{ … }}` in it, rendered once when its node starts.
@@ -105,6 +134,14 @@ pub enum NodeKind {
     CriteriaLoop(CriteriaLoopNode),
     /// Blocks that run at the same time.
     Parallel(ParallelNode),
+    /// A block run once for each item of a list.
+    Each(EachNode),
+    /// Nodes that may fail, and the nodes that run then.
+    Try(TryNode),
+    /// Fails with a reason.
+    Fail(FailNode),
+    /// The nodes that run at the end, whatever the end. Only the last node of a workflow.
+    Finally(FinallyNode),
     Workflow(WorkflowNode),
     Ask(AskNode),
     Wait(WaitUntil),
@@ -135,6 +172,19 @@ pub struct SessionOptions {
     pub isolation: Option<Isolation>,
     /// The time limit of a node.
     pub timeout_ms: Option<u64>,
+    /// The shell that runs command lines. Only a whole workflow has it.
+    pub shell: Option<ShellProgram>,
+}
+
+words! {
+    /// The shell that runs the command lines of a workflow.
+    #[derive(Default)]
+    pub enum ShellProgram {
+        #[default]
+        Sh = "sh",
+        /// `bash -euo pipefail`.
+        Bash = "bash",
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

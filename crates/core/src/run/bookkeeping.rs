@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{Ask, Outcome, Spent};
 use crate::effect::Planned;
@@ -81,6 +82,12 @@ pub struct Bookkeeping {
     /// The request that continued the run last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continued_by: Option<InboxId>,
+    /// The number of ends that `finally` has run for.
+    #[serde(default)]
+    pub ends: u32,
+    /// The value that the workflow gives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub given: Option<Value>,
     /// The moment at which the run ended last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<Moment>,

@@ -9,11 +9,11 @@ use serde_json::Value;
 
 use super::bookkeeping::{Bookkeeping, NodeCause};
 use super::session_work::SessionWork;
-use super::{Outcome, Spent, Waiting};
+use super::{FinalStatus, Outcome, Spent, Waiting};
 use crate::engine::node::active::{ActiveState, WaitSite};
 use crate::engine::node::{
-    AskState, CheckState, IfState, ListenState, ParallelState, RoundsState, ShellState, SleepState,
-    SubRunState,
+    AskState, CheckState, EachState, FinallyState, IfState, ListenState, ParallelState, RoundsState,
+    ShellState, SleepState, SubRunState, TryState,
 };
 use crate::id::{NodeId, SessionId, Verb};
 use crate::tasks::{Attempts, TaskId};
@@ -32,6 +32,9 @@ pub struct Lane {
     /// The last message of an agent so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said: Option<String>,
+    /// The status of the node before the current one. `None` if it was skipped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<FinalStatus>,
     /// The signal of the last session that answers in plain text rather than by a schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub word: Option<SessionSignal>,
@@ -76,6 +79,12 @@ impl SessionSignal {
 }
 
 impl Lane {
+    /// Goes past a node that was skipped.
+    pub(crate) fn skip(&mut self) {
+        self.at += 1;
+        self.before = None;
+    }
+
     /// Keeps the node in which the sequence ends early, together with its outcome.
     pub(crate) fn leave(&mut self, mut active: Box<ActiveNode>, outcome: Outcome) {
         active.cut = Some(outcome);
@@ -132,6 +141,9 @@ pub struct ActiveNode {
     /// The same for sessions that answer in plain text. See [`Lane::word`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub word: Option<SessionSignal>,
+    /// The state of an earlier attempt at an `each` block, whose complete items do not run again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<Box<EachState>>,
     #[serde(rename = "doing")]
     pub activity: Activity,
 }
@@ -166,6 +178,9 @@ pub enum Activity {
     Loop(RoundsState),
     Tasks(Box<TaskRounds>),
     Parallel(ParallelState),
+    Try(TryState),
+    Finally(FinallyState),
+    Each(Box<EachState>),
 }
 
 /// A branch of a parallel block.
@@ -371,6 +386,9 @@ impl Activity {
             Activity::Loop(state) => state,
             Activity::Tasks(state) => state.as_ref(),
             Activity::Parallel(state) => state,
+            Activity::Try(state) => state,
+            Activity::Finally(state) => state,
+            Activity::Each(state) => state.as_ref(),
             Activity::WaitingToRetry { .. } | Activity::Deferred { .. } | Activity::Ended => return None,
         })
     }
@@ -391,6 +409,9 @@ impl Activity {
             Activity::Loop(state) => state.lanes_mut(),
             Activity::Tasks(state) => state.lanes_mut(),
             Activity::Parallel(state) => state.lanes_mut(),
+            Activity::Try(state) => state.lanes_mut(),
+            Activity::Finally(state) => state.lanes_mut(),
+            Activity::Each(state) => state.lanes_mut(),
             _ => Vec::new(),
         }
     }

@@ -20,7 +20,10 @@ mod task_position;
 use serde::{Deserialize, Serialize};
 
 use crate::effect::Planned;
-pub use crate::engine::node::{IfState, ListenState, ParallelState, RoundsState, SleepState, SubRunState};
+pub use crate::engine::node::{
+    EachItem, EachLane, EachPhase, EachResult, EachState, FinallyState, IfState, ListenState, ParallelState,
+    RoundsState, SleepState, SubRunState, TryState,
+};
 use crate::hook::{HookAnswer, Question, ToolCall};
 use crate::id::{HookId, NodeId, RunId};
 use crate::spec::{SessionSettings, Spec};
@@ -122,6 +125,8 @@ words! {
         /// Another branch made this one unnecessary.
         NotNeeded = "not_needed",
         NoBranch = "no_branch",
+        /// The list of an `each` is longer than its maximum.
+        TooManyItems = "too_many_items",
         /// Tasks failed and have no attempts left.
         TasksFailed = "tasks_failed",
         /// The remaining tasks can never become ready.
@@ -137,6 +142,10 @@ words! {
         Git = "git",
         /// Windlass cannot run this kind of node yet.
         NotYet = "not_yet",
+        /// A `fail` node of the workflow.
+        FailNode = "fail_node",
+        /// The `finally` block failed after everything else was done.
+        FinallyFailed = "finally_failed",
         InternalError = "internal_error",
     }
 }
@@ -180,11 +189,14 @@ impl EndReason {
             | EndReason::Budget
             | EndReason::NotNeeded
             | EndReason::NoBranch
+            | EndReason::TooManyItems
             | EndReason::TasksFailed
             | EndReason::Deadlock
             | EndReason::TasksUnproven
             | EndReason::TasksUnreadable
             | EndReason::ChildFailed
+            | EndReason::FailNode
+            | EndReason::FinallyFailed
             | EndReason::Git => true,
         }
     }
@@ -360,6 +372,10 @@ pub enum Lifecycle {
     Ending {
         outcome: Outcome,
     },
+    /// Everything has ended with this outcome, and `finally` runs.
+    Finally {
+        outcome: Outcome,
+    },
     Done {
         outcome: Outcome,
     },
@@ -374,7 +390,11 @@ pub struct RunState {
     #[serde(rename = "course")]
     pub lifecycle: Lifecycle,
     pub spent: Spent,
+    /// The lane of the body, or that of `finally` while it runs.
     pub root: Lane,
+    /// The lane of the body, while `finally` runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aside: Option<Box<Lane>>,
     #[serde(rename = "book")]
     pub bookkeeping: Bookkeeping,
 }
@@ -420,7 +440,7 @@ impl RunState {
     pub fn outcome(&self) -> Option<&Outcome> {
         match &self.lifecycle {
             Lifecycle::Done { outcome } => Some(outcome),
-            Lifecycle::Running | Lifecycle::Ending { .. } => None,
+            Lifecycle::Running | Lifecycle::Ending { .. } | Lifecycle::Finally { .. } => None,
         }
     }
 

@@ -38,7 +38,8 @@ impl EndReason {
             EndReason::Schema => "the answer does not fit its schema",
             EndReason::Budget => "the budget is spent",
             EndReason::NotNeeded => "it was no longer needed",
-            EndReason::NoBranch => "no branch succeeded",
+            EndReason::NoBranch => "no branch or item succeeded",
+            EndReason::TooManyItems => "a list has too many items",
             EndReason::TasksFailed => "tasks failed",
             EndReason::Deadlock => "the remaining tasks can never start",
             EndReason::TasksUnproven => "tasks were skipped or removed, which only a person may do",
@@ -46,6 +47,8 @@ impl EndReason {
             EndReason::TooDeep => "runs are nested too deep",
             EndReason::ChildFailed => "a child run did not succeed",
             EndReason::Git => "a worktree could not be created or landed",
+            EndReason::FailNode => "the workflow failed it",
+            EndReason::FinallyFailed => "`finally` failed",
             EndReason::NotYet => "one of its nodes cannot run yet",
             EndReason::InternalError => "internal error in Windlass",
         }

@@ -137,6 +137,9 @@ pub struct SessionWork {
     /// The prompt of the first turn, if that turn resumes the session of earlier work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resumes: Option<String>,
+    /// Environment variables from the workflow.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
 }
 
 impl SessionWork {

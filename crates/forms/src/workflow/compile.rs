@@ -31,6 +31,8 @@ pub fn compile(file: &WorkflowFile) -> Workflow {
         budget: Budget::default(),
         plugins: file.plugins.iter().map(ToString::to_string).collect(),
         checks: file.checks.iter().map(check).collect(),
+        env: Default::default(),
+        gives: None,
         body: vec![step(file)],
     }
 }
@@ -48,6 +50,7 @@ fn step(file: &WorkflowFile) -> Node {
         retry: RetryPolicy::default(),
         budget: Budget::default(),
         on_failure: OnFailure::default(),
+        env: Default::default(),
     }
 }
 
@@ -130,7 +133,10 @@ mod tests {
             budget: Budget::default(),
             plugins: vec!["e2e@owner/repo".to_owned()],
             checks: [("test".to_owned(), "make test".to_owned())].into(),
+            env: Default::default(),
+            gives: None,
             body: vec![Node {
+                env: Default::default(),
                 id: NodeId::new("loop"),
                 kind: NodeKind::Session(Session { source, turns: Some(turns), schema: None }),
                 when: None,

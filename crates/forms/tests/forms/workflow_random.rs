@@ -1,12 +1,15 @@
 //! No text makes the reader of workflow documents panic, and what is printed is read back.
 
+use std::collections::BTreeMap;
+
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use windlass_core::graph::workflow::{
-    AskNode, Budget, CheckNode, CriteriaLoopNode, Expression, IfNode, InputKind, Join, LandNode, ListenNode,
-    LoopNode, Node, NodeKind, OnFailure, ParallelBranch, ParallelNode, PromptSource, PullRequestNode,
-    RetryPolicy, ReviewNode, Session, SessionOptions, ShellNode, SleepNode, TaskLoopNode, Template, TurnLoop,
-    WaitUntil, Workflow, WorkflowInput, WorkflowNode,
+    AskNode, Budget, CheckNode, CriteriaLoopNode, EachNode, Expression, FailNode, FinallyNode, IfNode,
+    InputKind, Join, LandNode, ListSource, ListenNode, LoopNode, Node, NodeKind, OnFailure, ParallelBranch,
+    ParallelNode, PromptSource, PullRequestNode, RetryPolicy, ReviewNode, Session, SessionOptions, ShellNode,
+    ShellProgram, SleepNode, TaskLoopNode, Template, TryNode, TurnLoop, WaitUntil, Workflow, WorkflowInput,
+    WorkflowNode,
 };
 use windlass_core::hook::permission::Isolation;
 use windlass_core::id::NodeId;
@@ -207,7 +210,7 @@ fn turns() -> impl Strategy<Value = TurnLoop> {
         )
 }
 
-fn session() -> impl Strategy<Value = NodeKind> {
+fn session() -> BoxedStrategy<NodeKind> {
     let source = prop_oneof![
         template().prop_map(|prompt| PromptSource::Prompt { prompt }),
         (line(), template()).prop_map(|(name, prompt)| PromptSource::Agent { name, prompt }),
@@ -216,14 +219,16 @@ fn session() -> impl Strategy<Value = NodeKind> {
     ];
     (source, prop::option::of(turns()), prop::option::of(schema()))
         .prop_map(|(source, turns, schema)| NodeKind::Session(Session { source, turns, schema }))
+        .boxed()
 }
 
-fn leaf() -> impl Strategy<Value = NodeKind> {
+fn leaf() -> BoxedStrategy<NodeKind> {
     let ms = || 1..100_000_000_u64;
     let names = || prop::collection::vec(line(), 0..3);
     prop_oneof![
         4 => session(),
-        1 => (template(), any::<bool>()).prop_map(|(command, idempotent)| NodeKind::Shell(ShellNode { command, idempotent })),
+        1 => (template(), any::<bool>(), prop::option::of(template()), prop::option::of(schema())).prop_map(|(command, idempotent, stdin, schema)| NodeKind::Shell(ShellNode { command, idempotent, stdin, schema })),
+        1 => template().prop_map(|reason| NodeKind::Fail(FailNode { reason })),
         1 => names().prop_map(|names| NodeKind::Check(CheckNode { names })),
         1 => (line(), prop::collection::btree_map("[a-w]{1,5}", template(), 0..3)).prop_map(|(name, inputs)| NodeKind::Workflow(WorkflowNode { name, inputs })),
         1 => (template(), names(), any::<bool>()).prop_map(|(question, mut choices, has_default)| {
@@ -239,18 +244,24 @@ fn leaf() -> impl Strategy<Value = NodeKind> {
         1 => prop::option::of(template()).prop_map(|target| NodeKind::Land(LandNode { target })),
         1 => (template(), prop::option::of(template())).prop_map(|(title, body)| NodeKind::PullRequest(PullRequestNode { title, body })),
         1 => Just(NodeKind::ClearContext),
-    ]
+    ].boxed()
 }
 
-fn settings() -> impl Strategy<Value = SessionOptions> {
+fn settings() -> BoxedStrategy<SessionOptions> {
     let isolation = prop::sample::select(vec![Isolation::Strict, Isolation::Minimal, Isolation::Permissive]);
     let maybe = || prop::option::of(line());
-    (maybe(), maybe(), prop::option::of(isolation), prop::option::of(1..10_000_000_u64)).prop_map(
-        |(driver, model, isolation, timeout_ms)| SessionOptions { driver, model, isolation, timeout_ms },
-    )
+    (maybe(), maybe(), prop::option::of(isolation), prop::option::of(1..10_000_000_u64))
+        .prop_map(|(driver, model, isolation, timeout_ms)| SessionOptions {
+            driver,
+            model,
+            isolation,
+            timeout_ms,
+            shell: None,
+        })
+        .boxed()
 }
 
-fn budget() -> impl Strategy<Value = Budget> {
+fn budget() -> BoxedStrategy<Budget> {
     let cost = prop::option::of(0.0..1000.0);
     (
         prop::option::of(1..99_u32),
@@ -259,16 +270,22 @@ fn budget() -> impl Strategy<Value = Budget> {
         prop::option::of(1..9_999_999_u64),
     )
         .prop_map(|(turns, tokens, cost_usd, time_ms)| Budget { turns, tokens, cost_usd, time_ms })
+        .boxed()
 }
 
-fn step(act: impl Strategy<Value = NodeKind>) -> impl Strategy<Value = Node> {
+fn env() -> BoxedStrategy<BTreeMap<String, Template>> {
+    prop::collection::btree_map("[A-Z][A-Z_]{0,5}", template(), 0..3).boxed()
+}
+
+fn step(act: impl Strategy<Value = NodeKind> + 'static) -> BoxedStrategy<Node> {
     let retry = prop_oneof![
         Just(RetryPolicy::default()),
         (1..9_u32, 0..99_999_u64).prop_map(|(times, delay_ms)| RetryPolicy { times, delay_ms }),
     ];
     let on_failure = prop::sample::select(vec![OnFailure::Fail, OnFailure::Continue]);
-    (act, prop::option::of(condition()), settings(), retry, budget(), on_failure).prop_map(
-        |(act, when, settings, retry, budget, on_failure)| Node {
+    (act, prop::option::of(condition()), settings(), retry, budget(), on_failure, env())
+        .prop_map(|(act, when, settings, retry, budget, on_failure, env)| Node {
+            env,
             id: NodeId::new(""),
             kind: act,
             when,
@@ -276,8 +293,31 @@ fn step(act: impl Strategy<Value = NodeKind>) -> impl Strategy<Value = Node> {
             retry,
             budget,
             on_failure,
-        },
-    )
+        })
+        .boxed()
+}
+
+fn list() -> BoxedStrategy<ListSource> {
+    prop_oneof![
+        condition().prop_map(ListSource::Expression),
+        prop::collection::vec(schema(), 0..3).prop_map(ListSource::Literal),
+    ]
+    .boxed()
+}
+
+/// The block that runs at the end, if there is one.
+fn finally() -> impl Strategy<Value = Option<Node>> {
+    let last = (prop::collection::vec(step(leaf()), 1..3), 1..9_999_999_u64).prop_map(|(body, ms)| Node {
+        env: BTreeMap::new(),
+        id: NodeId::new("finally"),
+        kind: NodeKind::Finally(FinallyNode { body }),
+        when: None,
+        settings: SessionOptions { timeout_ms: Some(ms), ..SessionOptions::default() },
+        retry: RetryPolicy::default(),
+        budget: Budget::default(),
+        on_failure: OnFailure::Fail,
+    });
+    prop::option::of(last)
 }
 
 fn body() -> impl Strategy<Value = Vec<Node>> {
@@ -285,13 +325,15 @@ fn body() -> impl Strategy<Value = Vec<Node>> {
     leaves.prop_recursive(3, 12, 3, |inner| {
         let some = || inner.clone();
         let maybe = || prop_oneof![Just(Vec::new()), inner.clone()];
-        let join = prop::sample::select(vec![Join::All, Join::Any, Join::FirstSuccess]);
+        let join = prop::sample::select(vec![Join::All, Join::Any, Join::FirstSuccess, Join::Some]);
         let branches = prop::collection::btree_map("[a-z][a-z0-9_-]{0,5}", some(), 1..3);
         let block = prop_oneof![
             (condition(), some(), maybe()).prop_map(|(condition, then, otherwise)| NodeKind::If(IfNode { condition, then, otherwise })),
             (prop::collection::vec(condition(), 0..3), 0..99_u32, some()).prop_map(|(until, max, body)| NodeKind::Loop(LoopNode { until, max, body })),
             (prop::option::of(template()), prop::option::of(condition()), prop::option::of(condition()), (0..99_u32, 1..9_u32, 1..9_u32), maybe(), some())
                 .prop_map(|(path, until, select, (max, jobs, attempts), before_each, body)| NodeKind::TaskLoop(TaskLoopNode { path, until, select, max, jobs, attempts, before_each, body })),
+            (some(), maybe()).prop_map(|(body, catch)| NodeKind::Try(TryNode { body, catch })),
+            (list(), "[a-w]{1,5}", 1..9_u32, join.clone(), any::<bool>(), 1..99_u32, some()).prop_map(|(items, name, jobs, join, worktree, max, body)| NodeKind::Each(EachNode { items, name, jobs, join, worktree, max, body })),
             (line(), 0..99_u32, some()).prop_map(|(signal, max, body)| NodeKind::CriteriaLoop(CriteriaLoopNode { signal, max, body })),
             (0..5_u32, join, branches).prop_map(|(limit, join, branches)| {
                 let branches = branches.into_iter().filter(|(name, _)| !name.starts_with("x-"));
@@ -328,6 +370,7 @@ fn workflow() -> impl Strategy<Value = Workflow> {
     let inputs = prop::collection::vec((prop::option::of(text()), any::<bool>()), 0..6)
         .prop_map(move |list| list.into_iter().enumerate().map(input).collect::<Vec<_>>());
     let checks = prop::collection::btree_map("[a-w][a-z ]{0,8}[a-z]", text(), 0..3);
+    let shell = prop::option::of(prop::sample::select(ShellProgram::ALL.to_vec()));
     let plugins = prop::collection::vec("[a-z]{1,5}(@[a-z]{1,5}/[a-z]{1,5})?", 0..3);
     (
         "[a-z0-9\"#:{][ -.0-\\[a-~]{0,20}[a-z]",
@@ -337,36 +380,47 @@ fn workflow() -> impl Strategy<Value = Workflow> {
         budget(),
         plugins,
         checks,
-        body(),
+        (body(), finally(), env(), prop::option::of(condition()), shell),
     )
-        .prop_map(|(name, description, inputs, settings, budget, plugins, checks, body)| {
-            let mut workflow =
-                Workflow { name, description, inputs, settings, budget, plugins, checks, body };
-            number(&mut workflow.body, &mut 0);
-            workflow
-        })
+        .prop_map(
+            |(
+                name,
+                description,
+                inputs,
+                settings,
+                budget,
+                plugins,
+                checks,
+                (body, last, env, gives, shell),
+            )| {
+                let body = body.into_iter().chain(last).collect();
+                let settings = SessionOptions { shell, ..settings };
+                let mut workflow = Workflow {
+                    name,
+                    description,
+                    inputs,
+                    settings,
+                    budget,
+                    plugins,
+                    checks,
+                    env,
+                    gives,
+                    body,
+                };
+                number(&mut workflow.body, &mut 0);
+                workflow
+            },
+        )
 }
 
 /// Every node gets an id of its own.
 fn number(body: &mut [Node], count: &mut u32) {
     for step in body {
         *count += 1;
-        step.id = NodeId::new(format!("n{count}"));
-        match &mut step.kind {
-            NodeKind::If(IfNode { then, otherwise, .. }) => {
-                [then, otherwise].into_iter().for_each(|body| number(body, count))
-            }
-            NodeKind::Loop(LoopNode { body, .. }) | NodeKind::CriteriaLoop(CriteriaLoopNode { body, .. }) => {
-                number(body, count)
-            }
-            NodeKind::TaskLoop(TaskLoopNode { before_each, body, .. }) => {
-                [before_each, body].into_iter().for_each(|body| number(body, count))
-            }
-            NodeKind::Parallel(ParallelNode { branches, .. }) => {
-                branches.iter_mut().for_each(|branch| number(&mut branch.body, count))
-            }
-            _ => {}
+        if step.id.as_str().is_empty() {
+            step.id = NodeId::new(format!("n{count}"));
         }
+        step.kind.blocks_mut().into_iter().for_each(|block| number(block, count));
     }
 }
 

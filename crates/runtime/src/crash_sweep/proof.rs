@@ -185,9 +185,15 @@ fn places(body: &[Node]) -> Vec<Place<'_>> {
 fn gather<'s>(body: &'s [Node], first: Option<&'s Node>, marks: usize, into: &mut Vec<Place<'s>>) {
     let mut before = first;
     for node in body {
+        // It runs at every end.
+        if matches!(node.kind, NodeKind::Finally(_)) {
+            before = None;
+        }
         into.push(Place { node, before, marks });
-        let has_rounds =
-            matches!(node.kind, NodeKind::Loop(_) | NodeKind::CriteriaLoop(_) | NodeKind::TaskLoop(_));
+        let has_rounds = matches!(
+            node.kind,
+            NodeKind::Loop(_) | NodeKind::CriteriaLoop(_) | NodeKind::TaskLoop(_) | NodeKind::Each(_)
+        );
         let inside = marks + usize::from(node.retry.times > 0) + usize::from(has_rounds);
         let mut first = None;
         for block in node.kind.blocks() {

@@ -2,6 +2,7 @@
 //!
 //! A check whose outcome is known from before a crash does not run again; an interrupted check always does.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 
@@ -17,6 +18,7 @@ use windlass_peers::{files, git};
 
 use super::child::{self, ChildEnd, Errors, HostStarter};
 use super::{RunContext, StartFailure};
+use crate::artifacts::make_mentioned;
 use crate::error::RunError;
 use crate::supervise::blocking;
 
@@ -31,7 +33,9 @@ pub(super) async fn perform(
     effect: EffectId,
     names: Vec<String>,
     workspace: String,
+    env: BTreeMap<String, String>,
 ) {
+    make_mentioned(&context.spec, env.values().map(String::as_str));
     let is_named = |check: &&Check| names.is_empty() || names.contains(&check.name);
     let checks: Vec<Check> = context.spec.checks.iter().filter(is_named).cloned().collect();
     let is_all = checks.len() == context.spec.checks.len();
@@ -39,7 +43,7 @@ pub(super) async fn perform(
     let (name, folder) = (effect.to_string(), PathBuf::from(&workspace));
     // If this fails, files that the checks write count as somebody's work and are kept.
     drop(blocking(move || git::checks_begin(&folder, &name)).await);
-    let ended = run_all(&context, &effect, &checks, &workspace).await;
+    let ended = run_all(&context, &effect, &checks, &workspace, &env).await;
     let folder = PathBuf::from(&workspace);
     drop(blocking(move || git::checks_end(&folder)).await);
     match ended {
@@ -85,10 +89,11 @@ pub(super) async fn run_all(
     effect: &EffectId,
     checks: &[Check],
     workspace: &str,
+    env: &BTreeMap<String, String>,
 ) -> Result<Vec<CheckResult>, RunError> {
     let mut results = Vec::new();
     for (place, check) in checks.iter().enumerate() {
-        results.push(run(context, effect, place, check, workspace).await?);
+        results.push(run(context, effect, place, check, workspace, env).await?);
     }
     Ok(results)
 }
@@ -99,10 +104,11 @@ async fn run(
     place: usize,
     check: &Check,
     workspace: &str,
+    env: &BTreeMap<String, String>,
 ) -> Result<CheckResult, RunError> {
     for attempt in 1..=TRIES {
         let dir = context.child_dir(effect).join(format!("{}-{attempt}", place + 1));
-        let mut launch = child::launch(context, &dir, &check.command, workspace, Errors::Merged);
+        let mut launch = child::launch(context, &dir, &check.command, workspace, env, Errors::Merged);
         launch.deadline_ms = Some(context.spec.limits.check_ms);
         match child::see_through(&HostStarter::of(context, &effect.node), &dir, &launch).await {
             Ok(ChildEnd::Exited(exit)) => {

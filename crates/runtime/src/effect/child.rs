@@ -2,6 +2,7 @@
 //!
 //! The caller decides what the end means and whether an interrupted command starts again.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use windlass_core::id::NodeId;
@@ -57,19 +58,27 @@ pub(super) enum Errors {
     Apart,
 }
 
+/// Adds the environment variables of the workflow. They replace those of the user.
+fn with_own(mut env: Vec<(String, String)>, own: &BTreeMap<String, String>) -> Vec<(String, String)> {
+    env.retain(|(name, _)| !own.contains_key(name));
+    env.extend(own.iter().map(|(name, value)| (name.clone(), value.clone())));
+    env
+}
+
 /// Describes a command line in the plain environment of a run. Its cookie is that of its folder.
 pub(super) fn launch(
     context: &RunContext,
     dir: &Path,
     command: &str,
     workspace: &str,
+    env: &BTreeMap<String, String>,
     errors: Errors,
 ) -> Launch {
     Launch {
         v: LAUNCH_VERSION,
         cookie: context.cookie(&context.child_name(dir).unwrap_or_default()),
         argv: vec!["/bin/sh".to_owned(), "-c".to_owned(), command.to_owned()],
-        env: plain_env(&context.home.env, &context.run),
+        env: with_own(plain_env(&context.home.env, &context.run), env),
         cwd: workspace.to_owned(),
         stdin: None,
         stdin_until: None,

@@ -205,18 +205,13 @@ impl RunContext {
                     inspect::inspect(context, &site, id, last_message.as_deref())
                 });
             }
-            Effect::RunChecks { names, workspace } => {
-                drop(
-                    self.spawn(
-                        id.clone(),
-                        async move { checks::perform(context, id, names, workspace).await },
-                    ),
-                );
-            }
-            Effect::RunShell { command, workspace, idempotent, deadline } => {
+            Effect::RunChecks { names, workspace, env } => {
                 drop(self.spawn(id.clone(), async move {
-                    shell::perform(context, id, command, workspace, idempotent, deadline).await;
-                }))
+                    checks::perform(context, id, names, workspace, env).await
+                }));
+            }
+            Effect::RunShell(plan) => {
+                drop(self.spawn(id.clone(), async move { shell::perform(context, id, plan).await }))
             }
             Effect::StartRun { run: child, spec, more } => {
                 let node = id.node.clone();
@@ -249,10 +244,14 @@ impl RunContext {
             Effect::RenewWorktree { task, workspace: _, branch, target } => {
                 self.attempt(id.clone(), move |context| worktree::renew(context, id, &task, &branch, target));
             }
-            Effect::Land { workspace, branch, target, path, task, said, conflict } => {
+            Effect::LeaveWorktree { branch } => self.block(id.clone(), move |context| {
+                let end = worktree::left(context, &id, &branch);
+                Event::WorktreeMade { effect: id, end }
+            }),
+            Effect::Land { workspace, branch, target, path, task, said, conflict, env } => {
                 let file = tasks::StatusClaim::in_round(&context.dir, &id.node);
                 let end = tasks::TaskEnd { path, task, ok: true, said, why: None, file };
-                let home = worktree::WorktreeHome { workspace, branch, target, conflict };
+                let home = worktree::WorktreeHome { workspace, branch, target, conflict, env };
                 drop(self.spawn(id.clone(), async move { worktree::land(context, id, home, end).await }));
             }
             Effect::WaitUntil { until: moment } => drop(self.spawn(id.clone(), async move {
@@ -429,7 +428,7 @@ impl RunContext {
         let dir = self.child_dir(&planned.id);
         let has_child = matches!(
             planned.effect,
-            Effect::StartSession(_) | Effect::RunShell { .. } | Effect::RunChecks { .. }
+            Effect::StartSession(_) | Effect::RunShell(_) | Effect::RunChecks { .. }
         );
         if !has_child || dir.exists() {
             return;

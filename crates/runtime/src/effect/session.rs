@@ -1,6 +1,7 @@
 //! Runs one turn of an agent: starts it under a host, or finds it again after a crash, and reads its stream
 //! to the end.
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,6 +26,7 @@ use windlass_peers::process::{HostStart, start_host};
 
 use super::child::{clear_dead_locks, clear_lost_child};
 use super::{RunContext, SessionSite, StartFailure, loop_file};
+use crate::artifacts::make_mentioned;
 use crate::clock::now;
 use crate::feed::FeedItem;
 
@@ -97,7 +99,10 @@ fn launch(
     };
     let paths = TurnPaths { dir, socket: &context.socket, windlass_exe: &context.exe };
     let outside = UserEnvironment { env: &context.home.env, user_settings: user_settings.as_deref() };
-    let prepared = dialect.prepare(&turn, &paths, &outside);
+    let mut prepared = dialect.prepare(&turn, &paths, &outside);
+    let mentions = plan.env.values().chain([&plan.prompt]).map(String::as_str);
+    make_mentioned(&context.spec, mentions);
+    add_env(&mut prepared.launch.env, &plan.env, &context.home.env);
     files::make_private_dir(dir).map_err(|error| StartFailure::of(&error, dir, &context.exe))?;
     for (path, bytes) in &prepared.files {
         // Not synced: a launch that a power cut interrupts writes them again.
@@ -111,6 +116,18 @@ fn launch(
             .map_err(|error| StartFailure::of(&error, dir, &context.exe))
     };
     context.gate.start(&effect.node, dir, start)
+}
+
+/// Adds the environment variables of the workflow, except those that the driver itself sets.
+fn add_env(env: &mut Vec<(String, String)>, own: &BTreeMap<String, String>, user: &[(String, String)]) {
+    for (name, value) in own {
+        let is_users = |value: &String| user.iter().any(|(other, theirs)| other == name && theirs == value);
+        match env.iter_mut().find(|(other, _)| other == name) {
+            Some((_, before)) if is_users(before) => before.clone_from(value),
+            Some(_) => {}
+            None => env.push((name.clone(), value.clone())),
+        }
+    }
 }
 
 async fn follow(

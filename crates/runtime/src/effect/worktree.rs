@@ -251,6 +251,14 @@ pub(super) fn leave(context: &RunContext, effect: &EffectId, branch: Option<&str
     keep_out(&course, why)
 }
 
+/// Removes a worktree without any work, and keeps any other.
+pub(super) fn left(context: &RunContext, effect: &EffectId, branch: &str) -> WorktreeEnd {
+    leave(context, effect, Some(branch), String::new());
+    let repo = Path::new(&context.spec.workspace);
+    let kept = git::list(repo).map_or(true, |all| all.iter().any(|worktree| worktree.branch == branch));
+    WorktreeEnd::Left { kept }
+}
+
 /// A worktree and its target.
 pub(super) struct WorktreeHome {
     pub(super) workspace: String,
@@ -259,6 +267,8 @@ pub(super) struct WorktreeHome {
     pub(super) target: Option<String>,
     /// The conflict that the agent was to resolve.
     pub(super) conflict: Option<OpenConflict>,
+    /// Environment variables of the checks.
+    pub(super) env: BTreeMap<String, String>,
 }
 
 /// Lands the commits of a worktree on their target, runs the checks on exactly those commits, and reports the
@@ -275,7 +285,7 @@ pub(super) async fn land(
         let (context, effect) = (Arc::clone(&context), effect.clone());
         let handle = tokio::runtime::Handle::current();
         blocking(move || {
-            let WorktreeHome { workspace, branch, target, conflict } = home;
+            let WorktreeHome { workspace, branch, target, conflict, env } = home;
             let repo = Path::new(&context.spec.workspace);
             let tasks = tasks::place(repo, end.path.as_deref()).ok();
             let course = LandingJob {
@@ -313,7 +323,7 @@ pub(super) async fn land(
                     tokio::select! {
                         biased;
                         _ = given_up.changed() => Err(LandingStop::GivenUp),
-                        results = checks::run_all(&context, &effect, &context.spec.checks, &workspace) => {
+                        results = checks::run_all(&context, &effect, &context.spec.checks, &workspace, &env) => {
                             let results = results.map_err(LandingStop::ForNow)?;
                             started = results.iter().map(|check| (check.name.clone(), !check.cannot_start)).collect();
                             Ok(red(&results))

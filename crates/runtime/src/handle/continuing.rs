@@ -118,6 +118,12 @@ impl Handle {
             projection: Some(project(&state, at.0)),
             snapshot: None,
         })?;
+        // Its `finally` has not run yet, so a process must run it.
+        if !state.is_done() {
+            drop(lease);
+            self.detach(&state)?;
+            self.wait_until_owned(run, view.seq + 1);
+        }
         Ok(())
     }
 

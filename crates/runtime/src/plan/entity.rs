@@ -69,6 +69,7 @@ pub(super) fn workflow(entity: &Entity) -> Workflow {
         retry: RetryPolicy::default(),
         budget: Budget::default(),
         on_failure: OnFailure::default(),
+        env: Default::default(),
     };
     Workflow {
         name: format!("{} {}", entity.kind, entity.name),
@@ -78,6 +79,8 @@ pub(super) fn workflow(entity: &Entity) -> Workflow {
         budget: Budget::default(),
         plugins: Vec::new(),
         checks: Default::default(),
+        env: Default::default(),
+        gives: None,
         body: vec![node],
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use windlass_core::graph::workflow::{Node, NodeKind, TaskLoopNode};
+use windlass_core::graph::workflow::{EachNode, Node, NodeKind, TaskLoopNode};
 use windlass_core::spec::Spec;
 use windlass_peers::git::{self, GitError};
 
@@ -116,6 +116,8 @@ fn has_session(node: &Node) -> bool {
 }
 
 fn needs_worktrees(node: &Node) -> bool {
-    matches!(node.kind, NodeKind::TaskLoop(TaskLoopNode { jobs: 2.., .. }))
-        || node.kind.blocks().iter().any(|block| block.body.iter().any(needs_worktrees))
+    matches!(
+        node.kind,
+        NodeKind::TaskLoop(TaskLoopNode { jobs: 2.., .. }) | NodeKind::Each(EachNode { worktree: true, .. })
+    ) || node.kind.blocks().iter().any(|block| block.body.iter().any(needs_worktrees))
 }

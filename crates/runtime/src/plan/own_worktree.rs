@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use windlass_core::graph::workflow::{Node, NodeKind, TaskLoopNode};
+use windlass_core::graph::workflow::{EachNode, Node, NodeKind, TaskLoopNode};
 use windlass_core::spec::Spec;
 use windlass_peers::git::{self, WorktreeError};
 
@@ -121,8 +121,10 @@ fn own_name(workspace: &Path, spec: &Spec) -> Result<String, UserError> {
 }
 
 fn needs_branches(node: &Node) -> bool {
-    matches!(node.kind, NodeKind::TaskLoop(TaskLoopNode { jobs: 2.., .. }))
-        || node.kind.blocks().iter().any(|block| block.body.iter().any(needs_branches))
+    matches!(
+        node.kind,
+        NodeKind::TaskLoop(TaskLoopNode { jobs: 2.., .. }) | NodeKind::Each(EachNode { worktree: true, .. })
+    ) || node.kind.blocks().iter().any(|block| block.body.iter().any(needs_branches))
 }
 
 /// Returns the branch that is checked out, or `None` at a detached HEAD.

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use windlass_core::graph::check::nearest;
+use windlass_core::graph::workflow::ShellProgram;
 use windlass_core::hook::first_program;
 use windlass_core::spec::{Check, Spec};
 use windlass_peers::agent::doctor::find_program;
@@ -28,6 +29,18 @@ pub(super) fn refuse_typos(home: &Home, spec: &Spec) -> Result<(), UserError> {
         }
     }
     Ok(())
+}
+
+/// Refuses a workflow that needs bash where there is none.
+pub(super) fn need_bash(home: &Home, spec: &Spec) -> Result<(), UserError> {
+    let needs = |spec: &Spec| spec.shell == ShellProgram::Bash;
+    let path = home.var("PATH").unwrap_or_default();
+    let needed = std::iter::once(spec).chain(spec.others.values()).any(needs);
+    if !needed || find_program("bash", path, Path::new(&spec.workspace)).is_some() {
+        return Ok(());
+    }
+    let text = "the workflow runs commands with bash, and there is no bash on the PATH";
+    Err(UserError::new(UserErrorKind::Configuration, text).hint("install bash, or use `shell: sh`"))
 }
 
 /// Returns the program of a check that does not exist, and the one that was probably meant.

@@ -3,7 +3,8 @@
 //! too.
 
 use windlass_core::graph::check::beside_a_plugins_loop;
-use windlass_core::graph::workflow::{Node, NodeKind, ParallelNode, WorkflowNode};
+use windlass_core::graph::workflow::{EachNode, Node, NodeKind, ParallelNode, WorkflowNode};
+use windlass_core::id::NodeId;
 use windlass_core::looping::LoopMode;
 use windlass_core::spec::Spec;
 
@@ -36,11 +37,22 @@ pub(super) fn refuse(spec: &Spec) -> Result<(), UserError> {
     })
 }
 
+/// Returns the first node that a plugin loops.
+fn first_looped<'n>(body: &'n [Node], is_looped: &dyn Fn(&Node) -> bool) -> Option<&'n NodeId> {
+    body.iter().find_map(|node| match is_looped(node) {
+        true => Some(&node.id),
+        false => node.kind.blocks().into_iter().find_map(|block| first_looped(block.body, is_looped)),
+    })
+}
+
 fn find(body: &[Node], is_looped: &dyn Fn(&Node) -> bool) -> Option<(String, String)> {
     body.iter().find_map(|node| {
         let here = match &node.kind {
             NodeKind::Parallel(ParallelNode { limit, branches, .. }) if *limit != 1 => {
                 beside_a_plugins_loop(branches, is_looped)
+            }
+            NodeKind::Each(EachNode { jobs: 2.., body, .. }) => {
+                first_looped(body, is_looped).map(|id| (id, id))
             }
             _ => None,
         };

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use windlass_core::effect::Effect;
 use windlass_core::event::{Event, LandingEnd, Record, WorktreeEnd};
 use windlass_core::graph::walk::{find, ids_in};
-use windlass_core::graph::workflow::NodeKind;
+use windlass_core::graph::workflow::{EachNode, NodeKind};
 use windlass_core::id::{NodeId, RunId};
 use windlass_core::spec::Spec;
 use windlass_core::tasks::TaskStatus;
@@ -105,8 +105,11 @@ impl Handle {
 
 /// Decides whether a run, or a run below it, may work on several tasks at once.
 fn has_tasks(spec: &Spec) -> bool {
-    let is_task_loop =
-        |id: &NodeId| find(&spec.body, id).is_some_and(|node| matches!(node.kind, NodeKind::TaskLoop(_)));
+    let is_task_loop = |id: &NodeId| {
+        find(&spec.body, id).is_some_and(|node| {
+            matches!(node.kind, NodeKind::TaskLoop(_) | NodeKind::Each(EachNode { worktree: true, .. }))
+        })
+    };
     ids_in(&spec.body).iter().any(is_task_loop) || spec.others.values().any(has_tasks)
 }
 

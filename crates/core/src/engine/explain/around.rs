@@ -43,6 +43,10 @@ pub(super) fn around_by(
         NodeKind::Parallel(ParallelNode { join, .. }) => {
             BlockProgress::Parallel { branch: inside.name.unwrap_or_default().to_owned(), join: *join }
         }
+        NodeKind::Each(_) => {
+            BlockProgress::Items { number: of_node.next(), done: counted(state, step, "completed") }
+        }
+        NodeKind::Try(_) => BlockProgress::Try { is_catch: inside.field == "catch" },
         _ => return None,
     };
     let outcome = state.bookkeeping.nodes.get(&step.id).and_then(|seen| seen.outcome.clone());
@@ -96,6 +100,7 @@ pub(super) fn counted(state: &RunState, node: &Node, what: &str) -> u32 {
         Activity::Loop(RoundsState { round, .. }) => Some(*round),
         Activity::Tasks(tasks) if what == "passed" => Some(tasks.passed),
         Activity::Tasks(tasks) => Some(tasks.rounds),
+        Activity::Each(each) => Some(each.good),
         _ => None,
     });
     let given = || {

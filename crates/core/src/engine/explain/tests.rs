@@ -23,11 +23,20 @@ fn step(id: &str, act: NodeKind) -> Node {
         retry: Default::default(),
         budget: Default::default(),
         on_failure: OnFailure::Fail,
+        env: BTreeMap::new(),
     }
 }
 
 fn shell(id: &str) -> Node {
-    step(id, NodeKind::Shell(ShellNode { command: Template("true".into()), idempotent: false }))
+    step(
+        id,
+        NodeKind::Shell(ShellNode {
+            command: Template("true".into()),
+            idempotent: false,
+            stdin: None,
+            schema: None,
+        }),
+    )
 }
 
 fn either(id: &str, condition: &str, then: Vec<Node>, otherwise: Vec<Node>) -> Node {
@@ -56,6 +65,11 @@ impl Story {
             machine: "m".into(),
             plugins: Vec::new(),
             checks: Vec::new(),
+            env: Default::default(),
+            parent_env: Default::default(),
+            shell: Default::default(),
+            gives: None,
+            runs: None,
             policy: Policy { on_permission: OnPermission::Deny, on_question: OnQuestion::Fail },
             limits: TimeLimits::default(),
             budget: Default::default(),
@@ -75,7 +89,7 @@ impl Story {
         self.at += 10;
         let node = NodeId::new(instance);
         let effect = EffectId { node, iteration: 1, attempt: 1, verb: Verb::Shell };
-        let end = ShellEnd::Exited { passed, how: "exit code 1".into(), output: String::new() };
+        let end = ShellEnd::exited(passed, "exit code 1", "");
         let event = Event::ShellEnded { effect, end };
         let step = apply(&mut self.state, Moment(self.at), &event);
         self.records.push(step.record(Moment(self.at), event));

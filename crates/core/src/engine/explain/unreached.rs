@@ -75,9 +75,10 @@ fn ended(state: &RunState, around: Option<&Node>) -> UnreachedCause {
     });
     match (block, &state.lifecycle) {
         (Some(over), _) => over,
-        (None, Lifecycle::Ending { outcome } | Lifecycle::Done { outcome }) => {
-            UnreachedCause::Ended { outcome: outcome.clone() }
-        }
+        (
+            None,
+            Lifecycle::Ending { outcome } | Lifecycle::Finally { outcome } | Lifecycle::Done { outcome },
+        ) => UnreachedCause::Ended { outcome: outcome.clone() },
         (None, Lifecycle::Running) => UnreachedCause::NotYet,
     }
 }

@@ -79,8 +79,12 @@ impl NodeRun for CheckNode {
         if cx.spec.checks.is_empty() {
             return NodeOpening::NotBegun(done(EndReason::AllDone).because("there are no checks"));
         }
+        let env = match site.frame.env(cx, site.node) {
+            Ok(env) => env,
+            Err(outcome) => return NodeOpening::NotBegun(outcome),
+        };
         let (names, workspace) = (self.names.clone(), site.frame.workspace.clone());
-        cx.plan_once(site.instance, Verb::Checks, Effect::RunChecks { names, workspace });
+        cx.plan_once(site.instance, Verb::Checks, Effect::RunChecks { names, workspace, env });
         NodeOpening::UnderWay(Activity::Check)
     }
 

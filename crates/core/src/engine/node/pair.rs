@@ -14,7 +14,7 @@ use crate::engine::output;
 use crate::event::Event;
 use crate::graph::workflow::Node;
 use crate::id::{NodeId, Verb};
-use crate::run::{ActiveNode, Activity, Outcome, SessionSignal};
+use crate::run::{ActiveNode, Activity, EachState, Outcome, SessionSignal};
 use crate::time::Moment;
 
 /// The position of a node in progress, without the state of its kind.
@@ -31,6 +31,8 @@ pub(in crate::engine) struct NodeSite<'a> {
     pub(in crate::engine) last_message: &'a mut Option<String>,
     /// See [`ActiveNode::word`].
     pub(in crate::engine) word: &'a mut Option<SessionSignal>,
+    /// See [`ActiveNode::kept`].
+    pub(in crate::engine) kept: Option<Box<EachState>>,
 }
 
 impl<'a> NodeSite<'a> {
@@ -43,7 +45,17 @@ impl<'a> NodeSite<'a> {
         let ActiveNode { instance, tries, deadline, cut, said, word, activity: doing, .. } = active;
         let (tries, deadline, cut) = (*tries, *deadline, cut.as_ref());
         (
-            NodeSite { node: step, frame: around, instance, tries, deadline, cut, last_message: said, word },
+            NodeSite {
+                node: step,
+                frame: around,
+                instance,
+                tries,
+                deadline,
+                cut,
+                last_message: said,
+                word,
+                kept: None,
+            },
             doing,
         )
     }

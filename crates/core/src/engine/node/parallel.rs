@@ -43,6 +43,8 @@ words! {
         Any = "any",
         /// One branch succeeded. The block fails if none does.
         FirstSuccess = "first_success",
+        /// All branches ended, and at least one succeeded.
+        Some = "some",
     }
 }
 
@@ -66,6 +68,7 @@ impl NodeShape for ParallelNode {
             Join::All => "all",
             Join::Any => "any",
             Join::FirstSuccess => "first success",
+            Join::Some => "some",
         };
         let limit = if self.limit == 0 { String::new() } else { format!(", {} at once", self.limit) };
         format!("parallel, {join}{limit}")
@@ -230,8 +233,8 @@ impl NodeRun for ParallelNode {
             |slot: &BranchState| matches!(slot, BranchState::Over(outcome) if outcome.fixed().is_some());
         match self.join {
             // One successful branch is enough.
-            Join::FirstSuccess | Join::Any if !state.slots.iter().all(is_fixed) => None,
-            Join::All | Join::FirstSuccess | Join::Any => {
+            Join::FirstSuccess | Join::Any | Join::Some if !state.slots.iter().all(is_fixed) => None,
+            Join::All | Join::FirstSuccess | Join::Any | Join::Some => {
                 state.slots.iter().find(|slot| is_fixed(slot)).and_then(BranchState::outcome)
             }
         }
@@ -340,7 +343,7 @@ impl ParallelNode {
             BranchState::Over(_) | BranchState::Waiting | BranchState::Open(_) => None,
         });
         match self.join {
-            Join::All => None,
+            Join::All | Join::Some => None,
             Join::Any => over.next().cloned(),
             Join::FirstSuccess => over.find(|outcome| outcome.status == FinalStatus::Completed).cloned(),
         }
@@ -355,7 +358,8 @@ impl ParallelNode {
         let bad: Vec<&Outcome> = over.filter(|outcome| outcome.status != FinalStatus::Completed).collect();
         match (self.join, bad.first()) {
             (_, None) => done(EndReason::AllDone),
-            (Join::FirstSuccess, Some(first)) => {
+            (Join::Some, Some(_)) if bad.len() < slots.len() => done(EndReason::AllDone),
+            (Join::FirstSuccess | Join::Some, Some(first)) => {
                 let detail = first.detail.clone().unwrap_or_else(|| first.reason.sentence().to_owned());
                 Outcome::new(FinalStatus::Failed, EndReason::NoBranch)
                     .because(format!("no branch succeeded: {detail}"))

@@ -312,6 +312,7 @@ impl Session {
         work.checked = !cx.spec.checks.is_empty()
             && (session_settings.rules.is_some() || cx.spec.only_session().is_some());
         work.deadline = site.deadline;
+        work.env = frame.env(cx, site.node)?;
         let resumed = frame.resumed.filter(|_| site.tries == 1).and_then(|sessions| sessions.get(id));
         if let Some(session) = resumed {
             work.session = Some(session.clone());

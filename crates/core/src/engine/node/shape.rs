@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 pub(crate) use super::rounds::RoundsEnd;
-use super::{IfNode, ParallelBranch, ParallelNode, TaskLoopNode, WorkflowNode};
+use super::{EachNode, IfNode, ParallelBranch, ParallelNode, TaskLoopNode, TryNode, WorkflowNode};
 use crate::graph::check::lower_bound::LowerBound;
 use crate::graph::check::outline::Text;
 use crate::graph::upper_bound::UpperBound;
@@ -41,6 +41,11 @@ pub(crate) trait NodeShape {
 
     /// Decides whether its output describes the failure when it fails.
     fn output_tells_failure(&self) -> bool {
+        false
+    }
+
+    /// Decides whether it runs a command line, whose output has an exit code.
+    fn is_command(&self) -> bool {
         false
     }
 
@@ -103,6 +108,12 @@ pub(crate) enum Structure<'w> {
     Tasks(&'w TaskLoopNode),
     /// Several sequences at once.
     Beside(&'w ParallelNode),
+    /// Nodes that may fail, and the nodes that run then.
+    Guarded(&'w TryNode),
+    /// The same nodes once for each item of a list.
+    Items(&'w EachNode),
+    /// Nodes that run at the end of the run.
+    Last(&'w [Node]),
 }
 
 /// The effect of a node on the work.
@@ -136,6 +147,8 @@ pub(crate) enum GivenValue<'n> {
     Checks(&'n [String]),
     /// The status of each branch.
     Branches(&'n [ParallelBranch]),
+    /// The items of a list and their results.
+    Items,
     /// The value of the last node of another workflow.
     Called(&'n str),
 }

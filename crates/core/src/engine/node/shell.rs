@@ -1,27 +1,39 @@
 //! `shell`: runs a command line from the workflow.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::graph::workflow::Template;
 
 use super::active::{ActiveState, WaitSite};
 use super::pair::{Delivered, NodeOpening, NodeRun, NodeSite};
 use super::shape::{GivenValue, NodeRole, NodeShape};
-use crate::effect::Effect;
-use crate::engine::output::give;
+use crate::effect::{Effect, ShellPlan};
+use crate::engine::output::give_output;
 use crate::engine::{DecisionCx, done};
 use crate::event::{Event, ShellEnd};
 use crate::graph::check::outline::Text;
-use crate::id::Verb;
+use crate::graph::schema;
+use crate::graph::template::NodeOutput;
+use crate::id::{NodeId, Verb};
 use crate::run::{Activity, EndReason, FinalStatus, Outcome, Waiting};
 
+/// The most bytes that a template may give to a command as standard input. The log keeps them.
+const STDIN_MAX: usize = 1 << 20;
+
 /// A command line from the workflow.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ShellNode {
-    /// The command line for `sh -c`.
+    /// The command line for the shell.
     pub command: Template,
     /// The command may run again if it is unknown whether it ran.
     pub idempotent: bool,
+    /// The standard input. `None` means that it is empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stdin: Option<Template>,
+    /// The JSON Schema of standard output. The value is `outputs.ID.value`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Value>,
 }
 
 impl NodeShape for ShellNode {
@@ -33,12 +45,17 @@ impl NodeShape for ShellNode {
         true
     }
 
+    fn is_command(&self) -> bool {
+        true
+    }
+
     fn label(&self) -> String {
         format!("$ {}", self.command.0)
     }
 
     fn texts(&self) -> Vec<Text> {
-        vec![Text::template("shell", &self.command)]
+        let stdin = self.stdin.iter().map(|stdin| Text::template("stdin", stdin));
+        [Text::template("shell", &self.command)].into_iter().chain(stdin).collect()
     }
 
     fn role(&self) -> NodeRole {
@@ -46,7 +63,10 @@ impl NodeShape for ShellNode {
     }
 
     fn value(&self) -> GivenValue<'_> {
-        GivenValue::OnlyText
+        match &self.schema {
+            Some(schema) => GivenValue::Answer(Some(schema)),
+            None => GivenValue::OnlyText,
+        }
     }
 }
 
@@ -71,23 +91,17 @@ impl NodeRun for ShellNode {
     }
 
     fn begin(&self, cx: &mut DecisionCx<'_>, site: &mut NodeSite<'_>) -> NodeOpening {
-        let command = match site.frame.render(cx, &self.command) {
-            Ok(command) => command,
+        let plan = match self.plan(cx, site) {
+            Ok(plan) => plan,
             Err(outcome) => return NodeOpening::NotBegun(outcome),
         };
-        let effect = Effect::RunShell {
-            command,
-            workspace: site.frame.workspace.clone(),
-            idempotent: self.idempotent,
-            deadline: site.deadline,
-        };
-        cx.plan_once(site.instance, Verb::Shell, effect);
+        cx.plan_once(site.instance, Verb::Shell, Effect::RunShell(plan));
         NodeOpening::UnderWay(Activity::Shell)
     }
 
     fn apply(&self, cx: &mut DecisionCx<'_>, site: &mut NodeSite<'_>, (): (), event: &Event) -> Delivered {
         match (event, site.cut) {
-            (Event::ShellEnded { end, .. }, None) => Delivered::Over(ended(cx, site, end)),
+            (Event::ShellEnded { end, .. }, None) => Delivered::Over(self.ended(cx, &site.node.id, end)),
             (Event::CleanedUp { .. }, Some(cut)) => Delivered::Over(cut.clone()),
             _ => site.unexpected(cx, event),
         }
@@ -104,20 +118,76 @@ impl NodeRun for ShellNode {
     }
 }
 
-fn ended(cx: &mut DecisionCx<'_>, site: &NodeSite<'_>, end: &ShellEnd) -> Outcome {
-    let id = &site.node.id;
-    match end {
-        ShellEnd::Exited { passed, how, output } => {
-            give(cx, id, output);
-            if *passed {
-                return done(EndReason::AllDone);
-            }
-            Outcome::new(FinalStatus::Failed, EndReason::ShellFailed)
-                .because(format!("the command of `{id}` failed: {how}"))
+impl ShellNode {
+    fn plan(&self, cx: &DecisionCx<'_>, site: &NodeSite<'_>) -> Result<ShellPlan, Outcome> {
+        let frame = site.frame;
+        let stdin = self.stdin.as_ref().map(|stdin| frame.render(cx, stdin)).transpose()?;
+        if stdin.as_ref().is_some_and(|stdin| stdin.len() > STDIN_MAX) {
+            let why = format!(
+                "`stdin` of `{}` has more than {} MB; write it to a file instead",
+                site.node.id,
+                STDIN_MAX >> 20
+            );
+            return Err(Outcome::new(FinalStatus::Failed, EndReason::Template).because(why));
         }
-        ShellEnd::Unknown => Outcome::new(FinalStatus::Blocked, EndReason::ShellUnknown).because(format!(
-            "the command of `{id}` was interrupted, and it is unknown whether it finished; check its result, \
-             then fork the run there, or set `idempotent: true` on the node if it may run twice"
-        )),
+        Ok(ShellPlan {
+            command: frame.render(cx, &self.command)?,
+            workspace: frame.workspace.clone(),
+            idempotent: self.idempotent,
+            deadline: site.deadline,
+            shell: cx.spec.shell,
+            env: frame.env(cx, site.node)?,
+            stdin,
+            json: self.schema.is_some(),
+        })
     }
+
+    fn ended(&self, cx: &mut DecisionCx<'_>, id: &NodeId, end: &ShellEnd) -> Outcome {
+        let ShellEnd::Exited { passed, how, output, stdout } = end else {
+            return Outcome::new(FinalStatus::Blocked, EndReason::ShellUnknown).because(format!(
+                "the command of `{id}` was interrupted, and it is unknown whether it finished; check its result, \
+                 then fork the run there, or set `idempotent: true` on the node if it may run twice"
+            ));
+        };
+        let printed = stdout.as_ref().unwrap_or(output);
+        let value = match (&self.schema, passed) {
+            (Some(schema), true) => read(schema, printed).map(Some),
+            _ => Ok(None),
+        };
+        // The value says the same as a whole JSON output, which may be long.
+        let stdout = stdout.clone().filter(|_| !*passed);
+        give_output(
+            cx,
+            id,
+            NodeOutput {
+                text: output.clone(),
+                value: value.as_ref().ok().cloned().flatten(),
+                exit_code: end.exit_code(),
+                stdout,
+                ..NodeOutput::default()
+            },
+        );
+        match value {
+            _ if !*passed => Outcome::new(FinalStatus::Failed, EndReason::ShellFailed)
+                .because(format!("the command of `{id}` failed: {how}")),
+            Ok(_) => done(EndReason::AllDone),
+            Err(why) => Outcome::new(FinalStatus::Failed, EndReason::Schema)
+                .because(format!("the output of `{id}` does not fit its schema: {why}")),
+        }
+    }
+}
+
+/// Reads standard output as a value that fits a schema.
+fn read(schema: &Value, printed: &str) -> Result<Value, String> {
+    let text = printed.trim_start_matches('\u{feff}').trim();
+    if text.is_empty() {
+        return Err("it is empty, where JSON is wanted".to_owned());
+    }
+    let value = serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"))?;
+    let errors = schema::validate(schema, &value);
+    if errors.is_empty() {
+        return Ok(value);
+    }
+    let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    Err(errors.join("; "))
 }

@@ -176,6 +176,8 @@ impl WorkflowNode {
         tell(cx, &site.node.id, site.frame, &self.inputs, &mut spec)?;
         spec.seed = format!("{}/{}", cx.bookkeeping.seed, site.instance);
         spec.workspace.clone_from(&site.frame.workspace);
+        spec.parent_env = site.frame.env(cx, site.node)?;
+        spec.runs.clone_from(&cx.spec.runs);
         spec.others.clone_from(&cx.spec.others);
         spec.parent = Some(Parent { run: cx.run.clone(), node: site.instance.clone(), depth });
         let own_time = site.deadline.map(|deadline| deadline.since(cx.at));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::graph::builder::{
-    LoopRounds, Steps, ask, check_all, clear_context, criteria_loop, prompt, shell, task_loop,
+    LoopRounds, Steps, ask, check_all, clear_context, criteria_loop, fail, prompt, shell, task_loop,
 };
 use crate::graph::workflow::{Expression, Join, LoopNode};
 use crate::run::NodeCause;
@@ -579,4 +579,79 @@ fn a_condition_of_a_loop_that_has_no_value_fails_it() {
         *until = vec![Expression("outputs.nobody.text == 'x'".into())];
     }
     assert_eq!(Story::of(spec).ended(), (FinalStatus::Failed, EndReason::Template));
+}
+
+#[test]
+fn a_node_that_fails_by_itself_tells_its_reason() {
+    let workflow =
+        Builder::new("w").start(shell("x").id("a")).then(fail("{{ outputs.a.text }} is bad").id("no"));
+    let mut story = Story::drawn(workflow);
+    story.shell("a", true, "milk");
+    assert_eq!(story.ended(), (FinalStatus::Failed, EndReason::FailNode));
+    assert_eq!(story.state.outcome().unwrap().detail.as_deref(), Some("milk is bad"));
+}
+
+#[test]
+fn a_failure_in_a_try_block_is_caught_and_told() {
+    let workflow = Builder::new("w")
+        .start(clear_context())
+        .try_(
+            |body| body.then(shell("x").id("a")).then(shell("y").id("b")),
+            |catch| catch.then(shell("mend {{ feedback }}").id("mend")),
+        )
+        .then(shell("z").id("c"));
+    let mut story = Story::of(drawn(workflow.clone()));
+    assert_eq!(
+        story.shell("a", false, "oh").command("mend"),
+        "mend `a`: the command of `a` failed: exit code 1\noh"
+    );
+    assert_eq!(story.shell("mend", true, "").wanted(), ["c.1.1.shell"]);
+    let mut well = Story::of(drawn(workflow.clone()));
+    assert_eq!(well.shell("a", true, "").shell("b", true, "").wanted(), ["c.1.1.shell"]);
+    let mut twice = Story::of(drawn(workflow));
+    twice.shell("a", false, "").shell("mend", false, "");
+    assert_eq!(twice.ended(), (FinalStatus::Failed, EndReason::ShellFailed));
+}
+
+#[test]
+fn a_try_block_catches_neither_a_cancel_nor_a_spent_budget() {
+    let workflow = || {
+        Builder::new("w")
+            .start(clear_context())
+            .try_(|body| body.then(shell("x").id("a")), |catch| catch.then(shell("y").id("mend")))
+    };
+    let mut story = Story::of(drawn(workflow()));
+    story.tell(Event::CancelAsked { inbox: None });
+    assert_eq!(story.cleaned("a").ended(), (FinalStatus::Cancelled, EndReason::User));
+    let dry = Builder::new("w")
+        .budget(Budget { turns: Some(1), ..Budget::default() })
+        .start(prompt("p").id("p"))
+        .try_(|body| body.then(prompt("q").id("q")), |catch| catch.then(shell("y").id("mend")));
+    let mut story = Story::drawn(dry);
+    story
+        .prepared("p")
+        .session_ends(SessionVerdict::Completed)
+        .seen(false)
+        .cleaned("p")
+        .prepared("q")
+        .cleaned("q");
+    assert_eq!(story.ended(), (FinalStatus::Exhausted, EndReason::Budget));
+}
+
+#[test]
+fn some_branches_are_enough_once_all_have_ended() {
+    for (results, end) in [
+        ([true, false, true], (FinalStatus::Completed, EndReason::AllDone)),
+        ([false, false, false], (FinalStatus::Failed, EndReason::NoBranch)),
+    ] {
+        let lane = |name: &'static str| move |lane: Steps| lane.then(shell("x").id(name));
+        let mut story = Story::drawn(Builder::new("w").start(clear_context()).parallel(|lanes| {
+            lanes.branch("a", lane("a")).branch("b", lane("b")).branch("c", lane("c")).join(Join::Some)
+        }));
+        for (name, well) in ["a", "b", "c"].iter().zip(results) {
+            assert!(!story.state.is_done());
+            story.shell(name, well, "");
+        }
+        assert_eq!(story.ended(), end);
+    }
 }

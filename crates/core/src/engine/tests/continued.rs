@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::effect::ShellPlan;
 use crate::engine::would_end;
 use crate::event::WorktreeEnd;
 use crate::graph::builder::{Steps, clear_context, prompt, shell, task_loop};
@@ -271,7 +272,9 @@ fn an_interrupted_task_keeps_its_worktree_and_goes_on_in_it() {
     story.goes_on_after_end();
     assert_eq!(story.wanted(), ["do@1~2.1.2.shell", "t.3.1.claim"]);
     let again = story.state.bookkeeping.open.iter().find(|planned| planned.id.verb == Verb::Shell);
-    let Some(Effect::RunShell { workspace, .. }) = again.map(|planned| &planned.effect) else { panic!() };
+    let Some(Effect::RunShell(ShellPlan { workspace, .. })) = again.map(|planned| &planned.effect) else {
+        panic!()
+    };
     assert_eq!(workspace, "/trees/1");
 }
 

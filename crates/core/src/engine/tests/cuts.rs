@@ -18,7 +18,7 @@ fn a_node_that_takes_too_long_is_put_away_and_fails() {
     let mut story = Story::drawn(workflow);
     assert_eq!(story.wanted(), ["x.1.1.timeout", "x.1.1.shell"]);
     let deadline = story.state.bookkeeping.open.iter().find_map(|planned| match &planned.effect {
-        Effect::RunShell { deadline, .. } => *deadline,
+        Effect::RunShell(plan) => plan.deadline,
         _ => None,
     });
     assert_eq!(deadline, Some(Moment(NOW.0 + 1_000)));
@@ -97,7 +97,7 @@ fn a_late_outcome_of_a_node_that_was_put_away_changes_nothing() {
     let effect = story.open(Verb::Shell);
     story.wait_over("x", Verb::Timeout);
     let before = story.state.clone();
-    let end = ShellEnd::Exited { passed: true, how: String::new(), output: String::new() };
+    let end = ShellEnd::exited(true, "", "");
     story.tell(Event::ShellEnded { effect, end });
     assert_eq!(story.state, before);
     assert_eq!(story.cleaned("x").ended(), (FinalStatus::Failed, EndReason::Timeout));

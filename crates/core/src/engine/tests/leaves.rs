@@ -38,7 +38,7 @@ fn checks_that_are_green_let_through_and_red_ones_do_not() {
         spec
     };
     let mut story = Story::of(spec());
-    let Some(Effect::RunChecks { names, workspace }) =
+    let Some(Effect::RunChecks { names, workspace, .. }) =
         story.step.effects.first().map(|planned| planned.effect.clone())
     else {
         panic!("checks are run")

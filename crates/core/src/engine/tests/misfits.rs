@@ -9,7 +9,7 @@ fn rounds() -> Activity {
 }
 
 fn shell_ended(effect: EffectId) -> Event {
-    let end = ShellEnd::Exited { passed: true, how: "exit code 0".into(), output: String::new() };
+    let end = ShellEnd::exited(true, "exit code 0", "");
     Event::ShellEnded { effect, end }
 }
 

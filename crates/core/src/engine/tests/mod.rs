@@ -6,6 +6,7 @@ mod budgets;
 mod continued;
 mod cuts;
 mod kinds;
+mod language;
 mod leaves;
 mod misfits;
 mod model;
@@ -101,6 +102,11 @@ pub(super) fn spec_of(body: Vec<Drawn>) -> Spec {
         machine: "m".into(),
         plugins: vec![],
         checks: vec![],
+        env: Default::default(),
+        parent_env: Default::default(),
+        shell: Default::default(),
+        gives: None,
+        runs: None,
         policy: Policy { on_permission: OnPermission::Deny, on_question: OnQuestion::Fail },
         limits: TimeLimits::default(),
         budget: Budget::default(),
@@ -268,7 +274,7 @@ impl Story {
     pub(super) fn shell(&mut self, node: &str, passed: bool, output: &str) -> &mut Story {
         let effect = self.open_of(node, Verb::Shell);
         let how = if passed { "exit code 0" } else { "exit code 1" };
-        let end = ShellEnd::Exited { passed, how: how.into(), output: output.into() };
+        let end = ShellEnd::exited(passed, how, output);
         self.tell(Event::ShellEnded { effect, end })
     }
 
@@ -340,7 +346,7 @@ impl Story {
         let id = self.open_of(node, Verb::Shell);
         let found = self.state.bookkeeping.open.iter().find(|planned| planned.id == id);
         match found.map(|planned| &planned.effect) {
-            Some(Effect::RunShell { command, .. }) => command.clone(),
+            Some(Effect::RunShell(plan)) => plan.command.clone(),
             other => panic!("not a command line: {other:?}"),
         }
     }

@@ -122,6 +122,8 @@ fn other_orders_can_end_a_run_earlier() {
         spec.body[1].kind = NodeKind::Shell(ShellNode {
             command: Template("{{ outputs.nobody.text }}".into()),
             idempotent: false,
+            stdin: None,
+            schema: None,
         });
     });
     assert_eq!(broken.differs.as_ref().map(|difference| difference.seq), Some(5));

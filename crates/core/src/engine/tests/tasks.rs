@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::*;
+use crate::effect::ShellPlan;
 use crate::event::{LandingEnd, WorktreeEnd};
 use crate::graph::builder::{Steps, check_all, prompt, shell, task_loop};
 use crate::tasks::{Attempts, Deadlock};
@@ -65,7 +66,7 @@ impl Story {
         self.tell(Event::Landed { effect, end })
     }
 
-    fn effect_of(&self, node: &str, verb: Verb) -> Effect {
+    pub(super) fn effect_of(&self, node: &str, verb: Verb) -> Effect {
         let id = self.open_of(node, verb);
         let found = self.state.bookkeeping.open.iter().find(|planned| planned.id == id);
         found.map(|planned| planned.effect.clone()).expect("it is open")
@@ -423,7 +424,7 @@ fn several_tasks_run_at_once_each_in_a_worktree_and_are_landed() {
     let Effect::ClaimTask { busy, .. } = story.effect_of("t", Verb::Claim) else { panic!("a claim") };
     assert_eq!(busy, [task("a")]);
     story.gets("b").worktree("t@2").worktree("t@1");
-    let Effect::RunShell { command, workspace, .. } = story.effect_of("do@2", Verb::Shell) else {
+    let Effect::RunShell(ShellPlan { command, workspace, .. }) = story.effect_of("do@2", Verb::Shell) else {
         panic!("a command line")
     };
     assert_eq!((command.as_str(), workspace.as_str()), ("do task b", "/trees/t@2"));
@@ -436,6 +437,7 @@ fn several_tasks_run_at_once_each_in_a_worktree_and_are_landed() {
         task: task("b"),
         said: None,
         conflict: None,
+        env: BTreeMap::new(),
     };
     assert_eq!(story.effect_of("t@2", Verb::Land), land);
     story.landed("t@2", true).settled("t@2", TaskStatus::Passing).claimed(Claim::Working);

@@ -55,6 +55,7 @@ pub(super) fn new(node: SessionPrompt, step: &crate::id::NodeId, workspace: &str
         unblocked: None,
         streaks: Default::default(),
         resumes: None,
+        env: Default::default(),
     }
 }
 

@@ -112,7 +112,8 @@ fn start_session(
         Some(message) => format!("{text}\n\n{}", prompt::from_person(message)),
         None => text,
     };
-    let session_plan = SessionPlan { session, resume, prompt: text, holds_stop, deadline, schema };
+    let env = work.env.clone();
+    let session_plan = SessionPlan { session, resume, prompt: text, holds_stop, deadline, schema, env };
     let effect = plan(work, cx, Verb::Session, Effect::StartSession(session_plan));
     work.turn = Some(Turn {
         effect,
@@ -157,8 +158,8 @@ pub(super) fn inspected(work: &mut SessionWork, cx: &mut DecisionCx<'_>, seen: &
     if !work.checked || ends_before_checks(&seen).is_some() {
         return conclude(work, cx, &[]);
     }
-    let workspace = work.workspace.clone();
-    plan(work, cx, Verb::Checks, Effect::RunChecks { names: Vec::new(), workspace });
+    let (workspace, env) = (work.workspace.clone(), work.env.clone());
+    plan(work, cx, Verb::Checks, Effect::RunChecks { names: Vec::new(), workspace, env });
 }
 
 pub(super) fn checked(work: &mut SessionWork, cx: &mut DecisionCx<'_>, results: &[CheckResult]) {

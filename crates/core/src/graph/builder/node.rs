@@ -5,11 +5,13 @@
 use std::marker::PhantomData;
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::steps::bare;
 use crate::graph::workflow::{
-    AskNode, Budget, CheckNode, CriteriaLoopNode, Expression, LandNode, ListenNode, Node, NodeKind,
-    OnFailure, PromptSource, PullRequestNode, RetryPolicy, ReviewNode, Session, ShellNode, SleepNode,
-    TaskLoopNode, Template, TurnLoop, WaitUntil, WorkflowNode,
+    AskNode, Budget, CheckNode, CriteriaLoopNode, EachNode, Expression, FailNode, Join, LandNode, ListSource,
+    ListenNode, Node, NodeKind, OnFailure, PromptSource, PullRequestNode, RetryPolicy, ReviewNode, Session,
+    ShellNode, SleepNode, TaskLoopNode, Template, TurnLoop, WaitUntil, WorkflowNode,
 };
 use crate::hook::permission::Isolation;
 use crate::id::NodeId;
@@ -36,6 +38,8 @@ pub mod kind {
     #[derive(Debug, Clone)]
     pub struct TaskLoopMarker;
     #[derive(Debug, Clone)]
+    pub struct EachMarker;
+    #[derive(Debug, Clone)]
     pub struct CriteriaLoopMarker;
     #[derive(Debug, Clone)]
     pub struct WorkflowMarker;
@@ -53,8 +57,8 @@ pub mod kind {
 }
 
 use kind::{
-    AgentMarker, AskMarker, CriteriaLoopMarker, EntityCallMarker, PlainMarker, PromptMarker, ShellMarker,
-    TaskLoopMarker, WorkflowMarker,
+    AgentMarker, AskMarker, CriteriaLoopMarker, EachMarker, EntityCallMarker, PlainMarker, PromptMarker,
+    ShellMarker, TaskLoopMarker, WorkflowMarker,
 };
 
 fn node<K>(act: NodeKind) -> NodeBuilder<K> {
@@ -87,7 +91,12 @@ pub fn prompt(text: impl Into<String>) -> NodeBuilder<PromptMarker> {
 
 /// Runs a command line.
 pub fn shell(line: impl Into<String>) -> NodeBuilder<ShellMarker> {
-    node(NodeKind::Shell(ShellNode { command: Template(line.into()), idempotent: false }))
+    node(NodeKind::Shell(ShellNode {
+        command: Template(line.into()),
+        idempotent: false,
+        stdin: None,
+        schema: None,
+    }))
 }
 
 /// Requires the named checks to pass.
@@ -157,6 +166,33 @@ pub fn pull_request(title: impl Into<String>, body: Option<&str>) -> NodeBuilder
         title: Template(title.into()),
         body: body.map(|body| Template(body.to_owned())),
     }))
+}
+
+/// Runs nodes once for each item of a list that an expression gives. `name` is the item in templates.
+pub fn each(name: impl Into<String>, list: impl Into<String>) -> NodeBuilder<EachMarker> {
+    each_in(name, ListSource::Expression(Expression(list.into())))
+}
+
+/// Runs nodes once for each of these items.
+pub fn each_of(name: impl Into<String>, items: Vec<Value>) -> NodeBuilder<EachMarker> {
+    each_in(name, ListSource::Literal(items))
+}
+
+fn each_in(name: impl Into<String>, items: ListSource) -> NodeBuilder<EachMarker> {
+    node(NodeKind::Each(EachNode {
+        items,
+        name: name.into(),
+        jobs: 1,
+        join: Join::All,
+        worktree: false,
+        max: EachNode::MAX,
+        body: Vec::new(),
+    }))
+}
+
+/// Fails with a reason.
+pub fn fail(reason: impl Into<String>) -> NodeBuilder<PlainMarker> {
+    node(NodeKind::Fail(FailNode { reason: Template(reason.into()) }))
 }
 
 /// Makes the next session start without the earlier conversation.
@@ -233,6 +269,12 @@ impl<K> NodeBuilder<K> {
     #[must_use]
     pub fn budget(self, budget: Budget) -> Self {
         self.with(|step| step.budget = budget)
+    }
+
+    /// Sets an environment variable of the commands, checks and sessions in the node; the value is a template.
+    #[must_use]
+    pub fn env(self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.with(|step| drop(step.env.insert(name.into(), Template(value.into()))))
     }
 
     /// Lets the run continue when the node fails; `outputs.ID.failed` is then true.

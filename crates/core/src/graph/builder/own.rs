@@ -4,13 +4,13 @@ use serde_json::Value;
 
 use super::node::NodeBuilder;
 use super::node::kind::{
-    AgentMarker, AskMarker, CriteriaLoopMarker, EntityCallMarker, SessionMarker, ShellMarker, TaskLoopMarker,
-    WorkflowMarker,
+    AgentMarker, AskMarker, CriteriaLoopMarker, EachMarker, EntityCallMarker, SessionMarker, ShellMarker,
+    TaskLoopMarker, WorkflowMarker,
 };
 use super::steps::Steps;
 use crate::graph::workflow::{
-    AskNode, CriteriaLoopNode, Expression, NodeKind, PromptSource, Session, ShellNode, TaskLoopNode,
-    Template, TurnLoop, WorkflowNode,
+    AskNode, CriteriaLoopNode, EachNode, Expression, Join, NodeKind, PromptSource, Session, ShellNode,
+    TaskLoopNode, Template, TurnLoop, WorkflowNode,
 };
 
 impl<K: SessionMarker> NodeBuilder<K> {
@@ -67,6 +67,28 @@ impl NodeBuilder<ShellMarker> {
         self.with_kind(|kind| {
             if let NodeKind::Shell(ShellNode { idempotent, .. }) = kind {
                 *idempotent = true;
+            }
+        })
+    }
+}
+
+impl NodeBuilder<ShellMarker> {
+    /// Sets the standard input of the command; the text is a template.
+    #[must_use]
+    pub fn stdin(self, text: impl Into<String>) -> Self {
+        self.with_kind(|kind| {
+            if let NodeKind::Shell(ShellNode { stdin, .. }) = kind {
+                *stdin = Some(Template(text.into()));
+            }
+        })
+    }
+
+    /// Requires JSON that fits this schema as standard output.
+    #[must_use]
+    pub fn output_schema(self, form: Value) -> Self {
+        self.with_kind(|kind| {
+            if let NodeKind::Shell(ShellNode { schema, .. }) = kind {
+                *schema = Some(form);
             }
         })
     }
@@ -151,6 +173,45 @@ impl NodeBuilder<TaskLoopMarker> {
                 *body = steps(Steps::default()).body;
             }
         })
+    }
+}
+
+impl NodeBuilder<EachMarker> {
+    fn with_each(self, change: impl FnOnce(&mut EachNode)) -> Self {
+        self.with_kind(|kind| {
+            if let NodeKind::Each(each) = kind {
+                change(each);
+            }
+        })
+    }
+
+    /// Sets the maximum number of items at once.
+    #[must_use]
+    pub fn jobs(self, jobs: u32) -> Self {
+        self.with_each(|each| each.jobs = jobs)
+    }
+
+    #[must_use]
+    pub fn join(self, join: Join) -> Self {
+        self.with_each(|each| each.join = join)
+    }
+
+    /// Gives each item its own worktree.
+    #[must_use]
+    pub fn worktree(self) -> Self {
+        self.with_each(|each| each.worktree = true)
+    }
+
+    /// Sets the maximum number of items.
+    #[must_use]
+    pub fn max(self, items: u32) -> Self {
+        self.with_each(|each| each.max = items)
+    }
+
+    /// Sets the nodes that run for each item.
+    #[must_use]
+    pub fn each(self, steps: impl FnOnce(Steps) -> Steps) -> Self {
+        self.with_each(|each| each.body = steps(Steps::default()).body)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::graph::workflow::{
     Budget, Expression, IfNode, Join, LoopNode, Node, NodeKind, OnFailure, ParallelBranch, ParallelNode,
-    RetryPolicy, SessionOptions,
+    RetryPolicy, SessionOptions, TryNode,
 };
 use crate::id::NodeId;
 
@@ -38,6 +38,7 @@ pub(super) fn bare(act: NodeKind) -> Node {
         retry: RetryPolicy::default(),
         budget: Budget::default(),
         on_failure: OnFailure::default(),
+        env: Default::default(),
     }
 }
 
@@ -60,6 +61,13 @@ impl Steps {
         let condition = Expression(condition.into());
         let (then, otherwise) = (then(Steps::default()).body, otherwise(Steps::default()).body);
         self.then(bare(NodeKind::If(IfNode { condition, then, otherwise })))
+    }
+
+    /// Adds nodes that may fail, and the nodes that run then.
+    #[must_use]
+    pub fn try_(self, body: impl FnOnce(Steps) -> Steps, catch: impl FnOnce(Steps) -> Steps) -> Steps {
+        let (body, catch) = (body(Steps::default()).body, catch(Steps::default()).body);
+        self.then(bare(NodeKind::Try(TryNode { body, catch })))
     }
 
     /// Adds a loop.

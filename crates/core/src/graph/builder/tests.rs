@@ -22,6 +22,7 @@ fn step(id: &str, act: NodeKind) -> Node {
         retry: RetryPolicy::default(),
         budget: Budget::default(),
         on_failure: OnFailure::Fail,
+        env: Default::default(),
     }
 }
 
@@ -105,7 +106,15 @@ fn a_workflow_is_the_same_as_one_written_by_hand() {
         "if",
         NodeKind::If(IfNode {
             condition: Expression("outputs.build.value.ok".into()),
-            then: vec![step("shell", NodeKind::Shell(ShellNode { command: text("make"), idempotent: true }))],
+            then: vec![step(
+                "shell",
+                NodeKind::Shell(ShellNode {
+                    command: text("make"),
+                    idempotent: true,
+                    stdin: None,
+                    schema: None,
+                }),
+            )],
             otherwise: vec![step(
                 "ask",
                 NodeKind::Ask(AskNode { question: text("Go on?"), choices: Vec::new(), default: None }),
@@ -152,6 +161,8 @@ fn a_workflow_is_the_same_as_one_written_by_hand() {
         budget: Budget { turns: Some(40), ..Budget::default() },
         plugins: vec!["e2e".into()],
         checks: [("test".to_owned(), "cargo test".to_owned())].into(),
+        env: Default::default(),
+        gives: None,
         body: vec![
             session(
                 "skill-commit",

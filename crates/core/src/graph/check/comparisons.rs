@@ -359,6 +359,13 @@ fn of_value<'w>(
             let (workflow, last) = called(known, name)?;
             of_value(workflow, known, &last.kind)
         }
+        GivenValue::Items => {
+            let item = json!({
+                "type": "object",
+                "properties": {"index": {"type": "integer"}, "status": statuses(), "text": {"type": "string"}},
+            });
+            object(json!({"items": {"type": "array", "items": item}, "completed": {"type": "integer"}}))
+        }
         GivenValue::Unknown | GivenValue::OnlyText => None,
     }
 }

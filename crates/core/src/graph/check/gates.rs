@@ -130,11 +130,21 @@ fn whole(outline: &Outline<'_>, node: &OutlineNode<'_>, changes: &[GateChange]) 
             ways.map(|(way, _)| asked.then(way)).reduce(GateChange::or).unwrap_or(GateChange::NONE)
         }
         Structure::Rounds { .. } => in_a_round(outline, node, changes).again(),
-        Structure::Tasks(_) => in_a_round(outline, node, changes).again().or(GateChange::NONE),
+        Structure::Tasks(_) | Structure::Items(_) => {
+            in_a_round(outline, node, changes).again().or(GateChange::NONE)
+        }
+        Structure::Last(_) => blocks().next().unwrap_or(GateChange::NONE),
+        Structure::Guarded(_) => {
+            let mut ways = blocks();
+            let body = ways.next().unwrap_or(GateChange::NONE);
+            let catch = ways.next().unwrap_or(GateChange::NONE);
+            // A body that fails may have done a part of its work.
+            body.or(body.or(GateChange::NONE).or(GateChange::WORK).then(catch))
+        }
         Structure::Beside(ParallelNode { join, .. }) => {
             let both = match join {
                 Join::All => GateChange::beside,
-                Join::Any | Join::FirstSuccess => GateChange::or,
+                Join::Any | Join::FirstSuccess | Join::Some => GateChange::or,
             };
             blocks().reduce(both).unwrap_or(GateChange::NONE)
         }
@@ -189,10 +199,14 @@ impl<'o, 'w> GateWalk<'o, 'w, '_> {
             self.landing(node, gated);
         } else {
             let round = match node.node.kind.shape().structure() {
-                Structure::Rounds { .. } | Structure::Tasks(_) => {
+                Structure::Rounds { .. } | Structure::Tasks(_) | Structure::Items(_) => {
                     in_a_round(self.outline, node, &self.changes).again().or(GateChange::NONE).of(gated)
                 }
-                Structure::Leaf | Structure::Either(_) | Structure::Beside(_) => gated,
+                // The run may end anywhere before it.
+                Structure::Last(_) => GateState::No,
+                Structure::Leaf | Structure::Either(_) | Structure::Beside(_) | Structure::Guarded(_) => {
+                    gated
+                }
             };
             self.inside(node, round);
         }

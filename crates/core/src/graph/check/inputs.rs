@@ -51,7 +51,7 @@ fn values(input: &WorkflowInput, found: &mut GraphDiagnostics) {
 }
 
 fn unused(outline: &Outline<'_>, found: &mut GraphDiagnostics) {
-    let uses = outline.nodes.iter().flat_map(|node| &node.texts).flat_map(|text| text.uses());
+    let uses = outline.texts().flat_map(|text| text.uses());
     let used: HashSet<Option<&str>> =
         uses.filter(|used| used.root() == "inputs").map(|used| used.name()).collect();
     // Some template uses all inputs at once, or computes the name of one.

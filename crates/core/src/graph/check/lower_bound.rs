@@ -7,7 +7,7 @@ use super::context::CheckContext;
 use super::outline::{Outline, OutlineNode};
 use super::structure::too_deep;
 use crate::engine::node::shape::{RoundsEnd, Structure};
-use crate::graph::workflow::{Join, ParallelNode};
+use crate::graph::workflow::{EachNode, Join, ListSource, ParallelNode};
 
 /// The least turns and waiting time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -117,12 +117,22 @@ fn of(
             let is_bare = matches!(ends, RoundsEnd::Conditions(until) if until.is_empty());
             round.times(if is_bare { max.max(1) } else { 1 })
         }
-        // The task file may be empty.
-        Structure::Tasks(_) => LowerBound::default(),
+        Structure::Items(EachNode { items: ListSource::Literal(items), join, .. }) => {
+            let item = blocks().next().unwrap_or_default();
+            let least = match join {
+                Join::All | Join::Some => u32::try_from(items.len()).unwrap_or(u32::MAX),
+                Join::Any | Join::FirstSuccess => u32::from(!items.is_empty()),
+            };
+            LowerBound { ms: item.ms, ..item.times(least) }
+        }
+        // The task file or the list may be empty, and the first node of a `try` may fail.
+        Structure::Tasks(_) | Structure::Items(_) | Structure::Guarded(_) | Structure::Last(_) => {
+            LowerBound::default()
+        }
         Structure::Beside(ParallelNode { join, .. }) => {
             let ms = |least: Option<LowerBound>| least.map_or(0, |least| least.ms);
             match join {
-                Join::All => LowerBound {
+                Join::All | Join::Some => LowerBound {
                     turns: blocks().reduce(LowerBound::and).unwrap_or_default().turns,
                     ms: ms(blocks().max_by_key(|least| least.ms)),
                 },

@@ -28,6 +28,8 @@ enum There {
     OtherWay,
     /// Never: the node runs at the same time.
     Beside,
+    /// Never: the node runs once for each item of a list.
+    Private,
 }
 
 pub(super) fn look(outline: &Outline<'_>, found: &mut GraphDiagnostics) {
@@ -80,6 +82,23 @@ impl<'o, 'w> OrderWalk<'o, 'w, '_> {
                 self.texts(node, EvaluationTime::Round);
                 self.round(node, &ranges);
                 self.demote(node.at + 1..node.end);
+            }
+            NodeKind::Each(_) => {
+                self.set(node.at + 1..node.end, There::Later);
+                ranges.into_iter().for_each(|range| self.sequence(range));
+                self.set(node.at + 1..node.end, There::Private);
+            }
+            NodeKind::Finally(_) => {
+                // The run may end before any of the nodes.
+                self.demote(0..node.at);
+                self.set_later(0..node.at, There::Sometimes);
+                ranges.into_iter().for_each(|range| self.sequence(range));
+            }
+            NodeKind::Try(_) => {
+                for range in ranges {
+                    self.sequence(range.clone());
+                    self.demote(range);
+                }
             }
             NodeKind::Parallel(ParallelNode { join, .. }) => {
                 self.beside(node, &ranges);
@@ -199,6 +218,10 @@ fn complaint(there: There, source: &OutlineNode<'_>, is_self: bool, asks: bool) 
         There::Later => error(format!("{id} runs later, so it has no output yet")),
         There::Inside => error(format!("{id} is still running, so it has no output yet")),
         There::OtherWay => error(format!("{id} is in the other branch of the `if`")),
+        There::Private => {
+            error(format!("{id} runs once for each item of a list, so it has no single output"))
+                .map(|finding| finding.hint("the results are in `items` of the value of the `each` node"))
+        }
         There::Beside => error(format!("{id} runs at the same time, in another branch")),
     }
 }

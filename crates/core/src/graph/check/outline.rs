@@ -13,6 +13,8 @@ pub(super) struct Outline<'w> {
     pub(super) workflow: &'w Workflow,
     /// The nodes; a node comes before the nodes inside it.
     pub(super) nodes: Vec<OutlineNode<'w>>,
+    /// The texts of the workflow itself: `env` and `gives`.
+    pub(super) top: Vec<Text>,
     /// Positions by id, with dashes as underscores; the first node wins.
     pub(super) by_id: HashMap<String, usize>,
 }
@@ -39,6 +41,12 @@ pub(super) struct Surroundings<'w> {
     pub(super) is_budgeted: bool,
     pub(super) is_in_loop: bool,
     pub(super) is_in_task_loop: bool,
+    /// There is an `iteration`.
+    pub(super) has_iteration: bool,
+    /// The position of the innermost `each` around it.
+    pub(super) each: Option<usize>,
+    /// It runs at the end of the run.
+    pub(super) is_last: bool,
 }
 
 /// A template or a condition.
@@ -63,7 +71,10 @@ pub(crate) enum EvaluationTime {
 impl<'w> Outline<'w> {
     /// Lists the nodes of a workflow, which must not be too deep.
     pub(super) fn of(workflow: &'w Workflow) -> Outline<'w> {
-        let mut outline = Outline { workflow, nodes: Vec::new(), by_id: HashMap::new() };
+        let mut top: Vec<Text> = workflow.env.iter().map(|(name, value)| env_text(name, value)).collect();
+        let gives = |gives| Text::condition("gives", gives, EvaluationTime::Begin);
+        top.extend(workflow.gives.iter().map(gives));
+        let mut outline = Outline { workflow, nodes: Vec::new(), top, by_id: HashMap::new() };
         let around = Surroundings {
             driver: workflow.settings.driver.as_deref(),
             is_budgeted: is_bound(&workflow.budget),
@@ -83,7 +94,7 @@ impl<'w> Outline<'w> {
             };
             self.by_id.entry(folded(step.id.as_str())).or_insert(at);
             self.nodes.push(OutlineNode::new(step, at, around));
-            let inside = inside(&step.kind, around);
+            let inside = inside(&step.kind, at, around);
             for block in step.kind.blocks() {
                 self.add(block.body, inside);
             }
@@ -92,6 +103,11 @@ impl<'w> Outline<'w> {
                 node.end = end;
             }
         }
+    }
+
+    /// Returns all texts of the workflow and of its nodes.
+    pub(super) fn texts(&self) -> impl Iterator<Item = &Text> {
+        self.nodes.iter().flat_map(|node| &node.texts).chain(&self.top)
     }
 
     /// Finds a node by its id.
@@ -117,12 +133,17 @@ impl<'w> Outline<'w> {
     }
 }
 
-fn inside<'w>(kind: &NodeKind, around: Surroundings<'w>) -> Surroundings<'w> {
+fn inside<'w>(kind: &NodeKind, at: usize, around: Surroundings<'w>) -> Surroundings<'w> {
     let structure = kind.shape().structure();
     let is_task_loop = matches!(structure, Structure::Tasks(_));
     let is_loop = is_task_loop || matches!(structure, Structure::Rounds { .. });
+    let is_each = matches!(structure, Structure::Items(_));
     Surroundings {
-        is_in_loop: around.is_in_loop || is_loop,
+        // The nodes of an item see no outputs of other items.
+        is_in_loop: (around.is_in_loop || is_loop) && !is_each,
+        has_iteration: around.has_iteration || is_loop || is_each,
+        each: if is_each { Some(at) } else { around.each },
+        is_last: around.is_last || matches!(structure, Structure::Last(_)),
         is_in_task_loop: around.is_in_task_loop || is_task_loop,
         ..around
     }
@@ -134,6 +155,10 @@ pub(super) fn is_bound(budget: &Budget) -> bool {
     turns.is_some() || tokens.is_some() || cost_usd.is_some() || time_ms.is_some()
 }
 
+fn env_text(name: &str, value: &Template) -> Text {
+    Text { key: Some(name.to_owned()), ..Text::template("env", value) }
+}
+
 impl<'w> OutlineNode<'w> {
     fn new(node: &'w Node, at: usize, surroundings: Surroundings<'w>) -> OutlineNode<'w> {
         let mut texts = Vec::new();
@@ -141,9 +166,16 @@ impl<'w> OutlineNode<'w> {
             texts.push(Text::condition("when", when, EvaluationTime::Begin));
         }
         texts.extend(node.kind.shape().texts());
+        texts.extend(node.env.iter().map(|(name, value)| env_text(name, value)));
         let condition = match node.kind.shape().structure() {
             Structure::Either(node) => constant(&node.condition),
-            Structure::Leaf | Structure::Rounds { .. } | Structure::Tasks(_) | Structure::Beside(_) => None,
+            Structure::Leaf
+            | Structure::Rounds { .. }
+            | Structure::Tasks(_)
+            | Structure::Items(_)
+            | Structure::Beside(_)
+            | Structure::Guarded(_)
+            | Structure::Last(_) => None,
         };
         let when = node.when.as_ref().map_or(Some(true), constant);
         OutlineNode { node, at, end: at + 1, texts, when, condition, surroundings }

@@ -3,7 +3,7 @@
 use super::diagnostic::{GraphDiagnostic, GraphDiagnostics};
 use super::outline::{Outline, OutlineNode};
 use crate::graph::template::constant;
-use crate::graph::workflow::{Expression, IfNode, LoopNode, NodeKind, TaskLoopNode};
+use crate::graph::workflow::{Expression, IfNode, LoopNode, NodeKind, OnFailure, TaskLoopNode, TryNode};
 
 pub(super) fn look(outline: &Outline<'_>, found: &mut GraphDiagnostics) {
     for node in &outline.nodes {
@@ -53,6 +53,14 @@ fn check_node(outline: &Outline<'_>, node: &OutlineNode<'_>, found: &mut GraphDi
                 found.node(node, GraphDiagnostic::warning(None, "loop.until", text).item(index));
             }
         }
+        NodeKind::Try(TryNode { catch, .. }) => {
+            let is_plain = node.node.on_failure == OnFailure::Fail && node.node.retry.times == 0;
+            if catch.is_empty() && is_plain {
+                let finding = GraphDiagnostic::warning(None, "try", "this `try` catches nothing");
+                let hint = "add `catch: [ … ]`, or `on_failure: continue` to go on after a failure";
+                found.node(node, finding.hint(hint));
+            }
+        }
         NodeKind::TaskLoop(TaskLoopNode { until, select, .. }) => {
             decided(node, "task_loop.until", until.as_ref(), found);
             decided(node, "task_loop.select", select.as_ref(), found);
@@ -76,22 +84,29 @@ fn decided(
 
 /// Reports nodes after a loop that nothing ends.
 fn behind_endless(outline: &Outline<'_>, range: std::ops::Range<usize>, found: &mut GraphDiagnostics) {
-    let mut endless: Option<&OutlineNode<'_>> = None;
+    let mut barrier: Option<String> = None;
     let mut at = range.start;
     while let Some(node) = outline.nodes.get(at).filter(|_| at < range.end) {
-        if let Some(before) = endless.take() {
-            let text =
-                format!("this node is never reached: the loop `{}` before it never ends", before.node.id);
+        if let Some(why) = barrier.take() {
+            let text = format!("this node is never reached: {why}");
             found.node(node, GraphDiagnostic::error(None, node.node.kind.word(), text));
         }
         for block in outline.blocks(node) {
             behind_endless(outline, block, found);
         }
-        if never_ends(node) {
-            endless = Some(node);
-        }
+        barrier = barrier_of(node);
         at = node.end;
     }
+}
+
+/// Describes a node that no run gets past.
+fn barrier_of(node: &OutlineNode<'_>) -> Option<String> {
+    let id = &node.node.id;
+    let fails = matches!(node.node.kind, NodeKind::Fail(_)) && node.node.on_failure == OnFailure::Fail;
+    if fails && !node.is_optional() {
+        return Some(format!("`{id}` before it always fails"));
+    }
+    never_ends(node).then(|| format!("the loop `{id}` before it never ends"))
 }
 
 /// Returns whether a loop has no `max` and no condition that can be true.

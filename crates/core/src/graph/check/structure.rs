@@ -8,7 +8,7 @@ use super::suggest::shown;
 use crate::graph::ids::{folded, is_id};
 use crate::graph::walk::MAX_DEPTH;
 use crate::graph::workflow::{
-    CriteriaLoopNode, IfNode, LoopNode, Node, NodeKind, ParallelNode, TaskLoopNode, Workflow,
+    CriteriaLoopNode, IfNode, LoopNode, Node, NodeKind, ParallelNode, TaskLoopNode, TryNode, Workflow,
 };
 
 /// Reports blocks that nest too deeply. The other rules need a workflow that passes this one.
@@ -89,6 +89,9 @@ fn blocks(node: &OutlineNode<'_>, found: &mut GraphDiagnostics) {
             if body.is_empty() =>
         {
             found.error(node, "do", "the loop has no nodes");
+        }
+        NodeKind::Try(TryNode { body, .. }) if body.is_empty() => {
+            found.error(node, "try", "the `try` block has no nodes");
         }
         NodeKind::TaskLoop(TaskLoopNode { body, .. }) if body.is_empty() => {
             found.error(node, "do", "the task loop has no nodes");

@@ -11,11 +11,14 @@ use super::suggest::{did_you_mean, shown};
 use super::values::{inside_plain, part, value};
 use crate::graph::template::names::{UsedFunction, WordKind};
 use crate::graph::template::{TemplateNames, Use};
+use crate::graph::workflow::NodeKind;
 
 /// The names that a text may use.
-const ROOTS: [&str; 7] = ["input", "inputs", "outputs", "run", "task", "iteration", "feedback"];
+pub(super) const ROOTS: [&str; 7] = ["input", "inputs", "outputs", "run", "task", "iteration", "feedback"];
 /// The facts in `run`.
-const RUN: [&str; 3] = ["id", "workflow", "workspace"];
+const RUN: [&str; 4] = ["id", "workflow", "workspace", "artifacts"];
+/// The facts in `run` that only `finally` sees.
+const RUN_AT_THE_END: [&str; 2] = ["status", "reason"];
 
 /// The facts that every text is checked against.
 #[derive(Clone, Copy)]
@@ -92,7 +95,7 @@ impl There<'_, '_> {
                 (!is_there && !used.is_guarded(1)).then(finding)
             }
             ("iteration", _) => {
-                let is_there = node.surroundings.is_in_loop || text.moment != EvaluationTime::Begin;
+                let is_there = node.surroundings.has_iteration || text.moment != EvaluationTime::Begin;
                 let finding = || error("there is no `iteration` outside of a loop".to_owned());
                 match is_there || used.is_guarded(1) {
                     true => inside_plain(used, 1, "a number"),
@@ -100,14 +103,34 @@ impl There<'_, '_> {
                 }
             }
             ("run", Some(fact)) if RUN.contains(&fact) => inside_plain(used, 2, "text"),
+            ("run", Some(fact)) if RUN_AT_THE_END.contains(&fact) => {
+                let finding = || error(format!("`run.{fact}` is known only in `finally`"));
+                match node.surroundings.is_last || used.is_guarded(2) {
+                    true => inside_plain(used, 2, "text"),
+                    false => Some(finding()),
+                }
+            }
             ("run", Some(fact)) if !used.is_guarded(2) => {
                 let hint = did_you_mean(fact, RUN).unwrap_or_else(|| format!("`run` has {}", RUN.join(", ")));
                 Some(error(format!("`run` has no {}", shown(fact))).hint(hint))
             }
             ("input" | "feedback", _) => inside_plain(used, 1, "text"),
             ("inputs" | "outputs" | "run", _) => None,
+            (root, _) if self.is_item(node, root) => None,
             (root, _) => Some(unknown_root(self.outline, root)),
         }
+    }
+
+    /// Returns whether an `each` around the node names its items like this.
+    fn is_item(self, node: &OutlineNode<'_>, name: &str) -> bool {
+        let mut around = node.surroundings.each;
+        while let Some(each) = around.and_then(|at| self.outline.nodes.get(at)) {
+            if matches!(&each.node.kind, NodeKind::Each(each) if each.name == name) {
+                return true;
+            }
+            around = each.surroundings.each;
+        }
+        false
     }
 
     fn output(self, id: &str, used: &Use, found: &mut GraphDiagnostics) -> Option<GraphDiagnostic> {

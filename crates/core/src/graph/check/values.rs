@@ -17,6 +17,8 @@ use crate::spec::MAX_DEPTH;
 
 /// The parts of an output.
 const PARTS: [&str; 4] = ["text", "value", "failed", "status"];
+/// The further parts of the output of a command.
+const COMMAND_PARTS: [&str; 2] = ["exit_code", "stdout"];
 /// The longest chain of references that is followed.
 const MOST_REFERENCES: usize = 10;
 
@@ -36,9 +38,16 @@ pub(super) fn part(source: &OutlineNode<'_>, used: &Use) -> Option<GraphDiagnost
         "status" => inside_plain(used, 3, "a word"),
         "failed" => inside_plain(used, 3, "true or false"),
         "value" => None,
+        "exit_code" if source.node.kind.shape().is_command() => inside_plain(used, 3, "a number"),
+        "stdout" if source.node.kind.shape().is_command() => inside_plain(used, 3, "text"),
         _ => {
-            let near = did_you_mean(part, PARTS);
-            let hint = near.unwrap_or_else(|| format!("an output has {}", PARTS.join(", ")));
+            let more = if source.node.kind.shape().is_command() { &COMMAND_PARTS[..] } else { &[] };
+            let parts: Vec<&str> = PARTS.iter().chain(more).copied().collect();
+            let near = did_you_mean(part, parts.iter().copied());
+            let hint = match COMMAND_PARTS.contains(&part.as_str()) {
+                true => "only a `shell` node has it".to_owned(),
+                false => near.unwrap_or_else(|| format!("its output has {}", parts.join(", "))),
+            };
             let id = shown(source.node.id.as_str());
             Some(error(format!("the output of {id} has no {}", shown(part))).hint(hint))
         }
@@ -89,6 +98,9 @@ fn check_kind(
         }
         GivenValue::Fields(fields) => among(id, fields, used),
         GivenValue::Branches(branches) => in_branches(id, branches, used),
+        GivenValue::Items => {
+            missing(&format!("the value of {}", shown(id)), &["items", "completed"], used, 3)
+        }
     }
 }
 
@@ -98,7 +110,11 @@ pub(super) fn called<'k>(known: &'k CheckContext<'_>, name: &str) -> Option<(&'k
     let mut name = name;
     for _ in 0..MAX_DEPTH {
         let workflow = known.workflows.get(name)?.as_ref()?;
-        let last = workflow.body.last().filter(|node| node.when.is_none())?;
+        // The value of an expression is not known here.
+        if workflow.gives.is_some() {
+            return None;
+        }
+        let last = workflow.main_nodes().last().filter(|node| node.when.is_none())?;
         match last.kind.shape().calls() {
             Some(inner) => name = &inner.name,
             None => return Some((workflow, last)),

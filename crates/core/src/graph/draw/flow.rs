@@ -4,7 +4,7 @@ use super::label::{clean, lines};
 use super::{StateStyle, States};
 use crate::engine::node::shape::Structure;
 use crate::graph::walk::MAX_DEPTH;
-use crate::graph::workflow::{IfNode, Node, ParallelNode, TaskLoopNode, Workflow};
+use crate::graph::workflow::{EachNode, IfNode, Node, ParallelNode, TaskLoopNode, TryNode, Workflow};
 
 /// Shapes, arrows, and frames around shapes.
 #[derive(Debug, Default)]
@@ -101,6 +101,9 @@ impl Flow {
                 exits
             }
             Structure::Rounds { body, .. } => self.round(node, (lines, look), &[body], entry, states, depth),
+            Structure::Items(EachNode { body, .. }) => {
+                self.round(node, (lines, look), &[body], entry, states, depth)
+            }
             Structure::Tasks(TaskLoopNode { before_each, body, .. }) => {
                 self.round(node, (lines, look), &[before_each, body], entry, states, depth)
             }
@@ -120,6 +123,18 @@ impl Flow {
                 let join = self.shape(FlowShape::Bar, vec!["join".to_owned()], StateStyle::Plain);
                 self.lead(&ends, join);
                 vec![(join, "")]
+            }
+            Structure::Last(body) => {
+                let head = self.shape(FlowShape::Bar, lines, look);
+                self.lead(entry, head);
+                self.sequence(body, vec![(head, "")], states, depth + 1)
+            }
+            Structure::Guarded(TryNode { body, catch }) => {
+                let head = self.shape(FlowShape::Diamond, lines, look);
+                self.lead(entry, head);
+                let mut exits = self.sequence(body, vec![(head, "")], states, depth + 1);
+                exits.extend(self.sequence(catch, vec![(head, "failed")], states, depth + 1));
+                exits
             }
             Structure::Leaf => {
                 let shape = self.shape(FlowShape::Box, lines, look);

@@ -31,6 +31,12 @@ pub struct NodeOutput {
     pub failed: bool,
     /// The final status, as a word.
     pub status: String,
+    /// The exit code of a command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// The standard output of a command, if it is not the same as the text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stdout: Option<String>,
 }
 
 /// The values that templates and expressions can use.
@@ -43,6 +49,8 @@ pub struct Scope {
     task: Option<Value>,
     iteration: Option<u32>,
     feedback: Value,
+    /// The items of the lists around the node, by name.
+    items: Vec<(String, Value)>,
 }
 
 impl Scope {
@@ -56,6 +64,7 @@ impl Scope {
             task: None,
             iteration: None,
             feedback: Value::from(""),
+            items: Vec::new(),
         }
     }
 
@@ -90,6 +99,11 @@ impl Scope {
         self.feedback = Value::from(feedback);
     }
 
+    /// Sets the item of a list around the node.
+    pub fn set_item(&mut self, name: &str, item: &Json) {
+        self.items.push((name.to_owned(), value_of(item)));
+    }
+
     pub(super) fn value(&self) -> Value {
         Value::from_object(self.clone())
     }
@@ -107,7 +121,7 @@ impl Object for Scope {
             "task" => self.task.clone(),
             "iteration" => self.iteration.map(Value::from),
             "feedback" => Some(self.feedback.clone()),
-            _ => None,
+            name => self.items.iter().rev().find(|(known, _)| known == name).map(|(_, item)| item.clone()),
         }
     }
 }
@@ -168,6 +182,8 @@ struct KnownOutput {
     value: Option<Value>,
     failed: bool,
     status: Value,
+    exit_code: Option<i32>,
+    stdout: Option<Value>,
 }
 
 impl From<NodeOutput> for KnownOutput {
@@ -177,6 +193,8 @@ impl From<NodeOutput> for KnownOutput {
             value: output.value.as_ref().map(value_of),
             failed: output.failed,
             status: Value::from(output.status),
+            exit_code: output.exit_code,
+            stdout: output.stdout.map(Value::from),
         }
     }
 }
@@ -188,6 +206,8 @@ impl Object for KnownOutput {
             Some("value") => Some(self.value.clone().unwrap_or_else(nothing)),
             Some("failed") => Some(Value::from(self.failed)),
             Some("status") => Some(self.status.clone()),
+            Some("exit_code") => self.exit_code.map(Value::from),
+            Some("stdout") => self.stdout.clone().or_else(|| self.exit_code.map(|_| self.text.clone())),
             Some(_) => None,
             // `outputs.ID[0]` is the first character.
             None => self.text.get_item(key).ok().filter(|letter| !letter.is_undefined()),

@@ -14,8 +14,8 @@ fn scope() -> Scope {
     let plan = NodeOutput {
         text: "a plan".into(),
         value: Some(json!({ "steps": ["one", "two"] })),
-        failed: false,
         status: "completed".into(),
+        ..NodeOutput::default()
     };
     scope.set_output(&NodeId::new("plan"), plan);
     let commit = NodeOutput { text: "done".into(), ..NodeOutput::default() };

@@ -7,16 +7,30 @@ use crate::words::did_you_mean;
 pub(super) type KeyTable = &'static [&'static str];
 
 /// Keys of a workflow.
-pub(super) const TOP: KeyTable =
-    &["name", "description", "inputs", "settings", "budget", "plugins", "checks", "nodes"];
+pub(super) const TOP: KeyTable = &[
+    "name",
+    "description",
+    "inputs",
+    "settings",
+    "budget",
+    "plugins",
+    "checks",
+    "env",
+    "gives",
+    "nodes",
+    "finally",
+];
 pub(super) const INPUT: KeyTable = &["type", "description", "required", "default", "choices"];
-pub(super) const SETTINGS: KeyTable = &["driver", "model", "isolation", "timeout"];
+pub(super) const SETTINGS: KeyTable = &["driver", "model", "isolation", "timeout", "shell"];
 pub(super) const BUDGET: KeyTable = &["turns", "tokens", "cost", "time"];
 pub(super) const RETRY: KeyTable = &["times", "delay"];
 pub(super) const TURNS: KeyTable =
     &["max", "mode", "marker", "match", "promise", "blocked", "continue", "tracker", "stuck_after"];
 pub(super) const LOOP: KeyTable = &["until", "max"];
 pub(super) const TASK_LOOP: KeyTable = &["path", "until", "select", "max", "jobs", "attempts"];
+pub(super) const EACH: KeyTable = &["in", "as", "jobs", "join", "worktree", "max"];
+/// Keys of `finally`, unless it is a list of nodes.
+pub(super) const FINALLY: KeyTable = &["timeout", "do"];
 pub(super) const CRITERIA_LOOP: KeyTable = &["signal", "max"];
 pub(super) const PARALLEL: KeyTable = &["limit", "join"];
 /// Keys of `wait`, unless it is a duration.
@@ -27,7 +41,7 @@ pub(super) const PULL_REQUEST: KeyTable = &["title", "body"];
 
 /// Keys that every node may have.
 pub(super) const COMMON: KeyTable =
-    &["id", "when", "driver", "model", "isolation", "timeout", "retry", "budget", "on_failure"];
+    &["id", "when", "driver", "model", "isolation", "timeout", "env", "retry", "budget", "on_failure"];
 
 /// The mappings that are not nodes, by their names in the schema, and the keys common to all nodes.
 pub(super) const MAPPINGS: &[(&str, KeyTable)] = &[
@@ -40,6 +54,8 @@ pub(super) const MAPPINGS: &[(&str, KeyTable)] = &[
     ("loop", LOOP),
     ("task_loop", TASK_LOOP),
     ("criteria_loop", CRITERIA_LOOP),
+    ("each", EACH),
+    ("finally", FINALLY),
     ("parallel", PARALLEL),
     ("wait", WAIT),
     ("review", REVIEW),
@@ -55,13 +71,16 @@ pub(super) const KIND_KEYS: &[(&str, KeyTable)] = &[
     ("agent", &["prompt", "turns", "schema"]),
     ("skill", &["args", "turns", "schema"]),
     ("command", &["args", "turns", "schema"]),
-    ("shell", &["idempotent"]),
+    ("shell", &["idempotent", "stdin", "schema"]),
     ("check", &[]),
     ("if", &["then", "else"]),
     ("loop", &["do"]),
     ("task_loop", &["before_each", "do"]),
     ("criteria_loop", &["do"]),
+    ("each", &["do"]),
     ("parallel", &["branches"]),
+    ("try", &["catch"]),
+    ("fail", &[]),
     ("workflow", &["with"]),
     ("ask", &["choices", "default"]),
     ("wait", &[]),
@@ -77,6 +96,14 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("tasks", "nodes"),
     ("run", "shell"),
     ("while", "loop"),
+    ("foreach", "each"),
+    ("for_each", "each"),
+    ("matrix", "each"),
+    ("fan_out", "each"),
+    ("always", "finally"),
+    ("rescue", "catch"),
+    ("returns", "gives"),
+    ("items", "in"),
     ("body", "do"),
     ("max_iterations", "max"),
     ("tasks_path", "path"),

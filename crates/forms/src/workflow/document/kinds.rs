@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use windlass_core::graph::ids::is_id;
 use windlass_core::graph::workflow::{
-    AskNode, CheckNode, CriteriaLoopNode, Expression, IfNode, Join, LandNode, ListenNode, LoopNode, NodeKind,
-    ParallelBranch, ParallelNode, PromptSource, PullRequestNode, ReviewNode, Session, ShellNode, SleepNode,
-    TaskLoopNode, Template, TurnLoop, WaitUntil, WorkflowNode,
+    AskNode, CheckNode, CriteriaLoopNode, EachNode, Expression, FailNode, IfNode, Join, LandNode, ListSource,
+    ListenNode, LoopNode, NodeKind, ParallelBranch, ParallelNode, PromptSource, PullRequestNode, ReviewNode,
+    Session, ShellNode, SleepNode, TaskLoopNode, Template, TryNode, TurnLoop, WaitUntil, WorkflowNode,
 };
 use windlass_core::looping::MarkerMatch;
 
 use super::field_reader::{FieldReader, Map, join};
-use super::keys::{CRITERIA_LOOP, LAND, LOOP, PARALLEL, PULL_REQUEST, REVIEW, TASK_LOOP, TURNS, WAIT};
+use super::keys::{CRITERIA_LOOP, EACH, LAND, LOOP, PARALLEL, PULL_REQUEST, REVIEW, TASK_LOOP, TURNS, WAIT};
 use super::node::{StatedKind, steps};
 use crate::json::{JsonNode, JsonValue};
 use crate::settings::words::MODES;
@@ -38,7 +38,9 @@ pub(super) fn read(form: &mut FieldReader<'_>, map: &Map<'_>, said: &StatedKind<
         "shell" => {
             let command = form.template(path, node);
             let idempotent = form.take(map, "idempotent", FieldReader::flag).unwrap_or_default();
-            Some(NodeKind::Shell(ShellNode { command: command?, idempotent }))
+            let stdin = form.take(map, "stdin", FieldReader::template);
+            let schema = schema(form, map);
+            Some(NodeKind::Shell(ShellNode { command: command?, idempotent, stdin, schema }))
         }
         "check" => check(form, path, node),
         "if" => {
@@ -58,7 +60,17 @@ pub(super) fn read(form: &mut FieldReader<'_>, map: &Map<'_>, said: &StatedKind<
         "loop" => looping(form, map, path, node),
         "task_loop" => task_loop(form, map, path, node),
         "criteria_loop" => criteria_loop(form, map, path, node),
+        "each" => each(form, map, path, node),
         "parallel" => parallel(form, map, path, node),
+        "try" => {
+            let body = steps(form, path, node);
+            let catch = form.take(map, "catch", steps);
+            if catch.is_none() && map.get("catch").is_some() {
+                form.nodes_are_missing();
+            }
+            Some(NodeKind::Try(TryNode { body: or_missing(form, body), catch: catch.unwrap_or_default() }))
+        }
+        "fail" => Some(NodeKind::Fail(FailNode { reason: form.template(path, node)? })),
         "workflow" => {
             let name = form.one_line(path, node);
             let inputs = form.take(map, "with", with).unwrap_or_default();
@@ -118,16 +130,7 @@ fn options<'n>(
 fn session(form: &mut FieldReader<'_>, map: &Map<'_>, said: &StatedKind<'_>) -> Option<NodeKind> {
     let (path, node) = (said.kind, said.node);
     let turns = form.take(map, "turns", turns);
-    let schema = form.take(map, "schema", |form, path, node| {
-        let map = form.any_map(path, node)?;
-        for member in map.members {
-            mark_inside(form, &join(path, &member.key), &member.node);
-        }
-        Some(to_json(node.clone()))
-    });
-    // A value is present even if its schema could not be read.
-    form.is_part |= schema.is_none() && map.get("schema").is_some();
-    let schema = schema.or_else(|| map.get("schema").map(|_| serde_json::Value::Bool(true)));
+    let schema = schema(form, map);
     let source = match path {
         "prompt" => PromptSource::Prompt { prompt: form.template(path, node)? },
         "agent" => {
@@ -150,6 +153,20 @@ fn session(form: &mut FieldReader<'_>, map: &Map<'_>, said: &StatedKind<'_>) -> 
         }
     };
     Some(NodeKind::Session(Session { source, turns, schema }))
+}
+
+/// Reads the schema of a node's value.
+fn schema(form: &mut FieldReader<'_>, map: &Map<'_>) -> Option<serde_json::Value> {
+    let schema = form.take(map, "schema", |form, path, node| {
+        let map = form.any_map(path, node)?;
+        for member in map.members {
+            mark_inside(form, &join(path, &member.key), &member.node);
+        }
+        Some(to_json(node.clone()))
+    });
+    // A value is present even if its schema could not be read.
+    form.is_part |= schema.is_none() && map.get("schema").is_some();
+    schema.or_else(|| map.get("schema").map(|_| serde_json::Value::Bool(true)))
 }
 
 /// Records the position of each part of a schema. Uses `/` between the names, so that none of them
@@ -278,6 +295,33 @@ fn criteria_loop(form: &mut FieldReader<'_>, map: &Map<'_>, path: &str, node: &J
         max,
         body: or_missing(form, body),
     }))
+}
+
+fn each(form: &mut FieldReader<'_>, map: &Map<'_>, path: &str, node: &JsonNode) -> Option<NodeKind> {
+    let said = form.map(path, node, EACH);
+    let body = form.need(map, "do", steps);
+    form.is_part |= said.is_none();
+    let said = said.unwrap_or_else(|| Map::empty(node.at, path));
+    let before = form.error_count();
+    let items = form.need(&said, "in", |form, path, node| match &node.value {
+        JsonValue::List(items) => {
+            Some(ListSource::Literal(items.iter().map(|item| to_json(item.clone())).collect()))
+        }
+        _ => form.expression(path, node).map(ListSource::Expression),
+    });
+    let name = form.need(&said, "as", FieldReader::one_line);
+    let join = form.take(&said, "join", |form, path, node| form.word(path, node, &JOINS));
+    let each = EachNode {
+        items: items.unwrap_or_else(|| ListSource::Expression(either_way())),
+        name: name.unwrap_or_default(),
+        jobs: form.take(&said, "jobs", FieldReader::some).unwrap_or(JOBS),
+        join: join.unwrap_or_default(),
+        worktree: form.take(&said, "worktree", FieldReader::flag).unwrap_or_default(),
+        max: form.take(&said, "max", FieldReader::some).unwrap_or(EachNode::MAX),
+        body: or_missing(form, body),
+    };
+    form.is_part |= form.error_count() > before;
+    Some(NodeKind::Each(each))
 }
 
 fn parallel(form: &mut FieldReader<'_>, map: &Map<'_>, path: &str, node: &JsonNode) -> Option<NodeKind> {

@@ -4,12 +4,17 @@
 
 use std::mem;
 
+use std::collections::BTreeMap;
 use windlass_core::graph::ids::is_id;
-use windlass_core::graph::workflow::{Budget, Node, NodeKind, OnFailure, RetryPolicy, SessionOptions};
+
+use windlass_core::graph::workflow::{
+    Budget, FINALLY_ID, FINALLY_MS, FinallyNode, Node, NodeKind, OnFailure, RetryPolicy, SessionOptions,
+    ShellProgram, Template,
+};
 use windlass_core::id::NodeId;
 
-use super::field_reader::{FieldReader, Map, kind};
-use super::keys::{BUDGET, COMMON, KIND_KEYS, RETRY, is_slip_for, own, owners};
+use super::field_reader::{FieldReader, Map, join, kind};
+use super::keys::{BUDGET, COMMON, FINALLY, KIND_KEYS, RETRY, is_slip_for, own, owners};
 use super::kinds;
 use super::positions::DocumentPart;
 use crate::json::{JsonMember, JsonNode, JsonValue};
@@ -25,6 +30,8 @@ const DELAY_MS: u64 = 1_000;
 /// The largest budgets, in tokens and in dollars.
 const MOST_TOKENS: u64 = 1_000_000_000_000;
 const MOST_COST: f64 = 1_000_000.0;
+
+pub(super) const SHELLS: WordTable<ShellProgram> = WordTable(&ShellProgram::WORDS);
 
 pub(super) const ON_FAILURE: WordTable<OnFailure> = WordTable(&OnFailure::WORDS);
 
@@ -93,6 +100,7 @@ fn stand_in() -> Node {
         retry: RetryPolicy::default(),
         budget: Budget::default(),
         on_failure: OnFailure::default(),
+        env: Default::default(),
     }
 }
 
@@ -107,6 +115,7 @@ fn step(form: &mut FieldReader<'_>, item: &JsonNode) -> Node {
         step.id = id(form, &map);
         step.when = form.take(&map, "when", FieldReader::expression);
         step.settings = settings(form, &map);
+        step.env = form.take(&map, "env", env).unwrap_or_default();
         step.retry = form.take(&map, "retry", retry).unwrap_or_default();
         step.budget = budget(form, &map);
         let on_failure = form.take(&map, "on_failure", |form, path, node| form.word(path, node, &ON_FAILURE));
@@ -261,7 +270,56 @@ pub(super) fn settings(form: &mut FieldReader<'_>, map: &Map<'_>) -> SessionOpti
         model: form.take(map, "model", FieldReader::one_line),
         isolation: form.take(map, "isolation", |form, path, node| form.word(path, node, &ISOLATIONS)),
         timeout_ms: form.take(map, "timeout", FieldReader::time),
+        shell: None,
     }
+}
+
+/// Reads environment variables. The values are templates.
+pub(super) fn env(
+    form: &mut FieldReader<'_>,
+    path: &str,
+    node: &JsonNode,
+) -> Option<BTreeMap<String, Template>> {
+    let mut env = BTreeMap::new();
+    for member in &form.any_map(path, node)?.members {
+        let value = form.word_of_any_kind(&join(path, &member.key), &member.node);
+        env.extend(value.map(|value| (member.key.clone(), Template(value))));
+    }
+    Some(env)
+}
+
+/// Reads the nodes that run at the end: a list, or a mapping with their time.
+pub(super) fn finally(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) -> Option<Node> {
+    let place = form.nodes.len();
+    form.nodes.push(DocumentPart::default());
+    let outer = mem::replace(&mut form.current_part, DocumentPart { at: node.at, ..DocumentPart::default() });
+    form.mark(path, node.at, node.at);
+    let (body, timeout_ms) = match node.value {
+        JsonValue::Object(_) => match form.map(path, node, FINALLY) {
+            Some(map) => (form.need(&map, "do", steps), form.take(&map, "timeout", FieldReader::time)),
+            None => (None, None),
+        },
+        _ => (steps(form, path, node), None),
+    };
+    if form.chosen.take(FINALLY_ID, node.at).is_err() {
+        let hint = Some("choose another id for that node".to_owned());
+        form.error(node.at, &format!("a node is called `{FINALLY_ID}`, which is the id of this block"), hint);
+        form.values_are_unsure();
+    }
+    let inner = mem::replace(&mut form.current_part, outer);
+    if let Some(spot) = form.nodes.get_mut(place) {
+        *spot = inner;
+    }
+    let Some(body) = body else {
+        form.nodes.truncate(place);
+        form.nodes_are_missing();
+        return None;
+    };
+    let mut last = stand_in();
+    last.id = NodeId::new(FINALLY_ID);
+    last.kind = NodeKind::Finally(FinallyNode { body });
+    last.settings.timeout_ms = Some(timeout_ms.unwrap_or(FINALLY_MS));
+    Some(last)
 }
 
 fn retry(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) -> Option<RetryPolicy> {

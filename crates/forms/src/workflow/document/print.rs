@@ -1,10 +1,12 @@
 //! Writes a workflow as a document and leaves out default values.
 
+use std::collections::BTreeMap;
+
 use windlass_core::graph::workflow::{
-    AskNode, Budget, CheckNode, CriteriaLoopNode, IfNode, Join, LandNode, ListenNode, LoopNode, Node,
-    NodeKind, OnFailure, ParallelNode, PromptSource, PullRequestNode, RetryPolicy, ReviewNode, Session,
-    SessionOptions, ShellNode, SleepNode, TaskLoopNode, TurnLoop, WaitUntil, Workflow, WorkflowInput,
-    WorkflowNode,
+    AskNode, Budget, CheckNode, CriteriaLoopNode, EachNode, FINALLY_MS, FailNode, FinallyNode, IfNode, Join,
+    LandNode, ListSource, ListenNode, LoopNode, Node, NodeKind, OnFailure, ParallelNode, PromptSource,
+    PullRequestNode, RetryPolicy, ReviewNode, Session, SessionOptions, ShellNode, SleepNode, TaskLoopNode,
+    Template, TryNode, TurnLoop, WaitUntil, Workflow, WorkflowInput, WorkflowNode,
 };
 use windlass_core::looping::MarkerMatch;
 use windlass_core::time::written;
@@ -57,7 +59,8 @@ fn keys() -> PrintedKeys {
 
 /// Writes a workflow as YAML that reads back as the same workflow.
 pub fn print(workflow: &Workflow) -> String {
-    let Workflow { name, description, inputs, settings, budget, plugins, checks, body } = workflow;
+    let Workflow { name, description, inputs, settings, budget, plugins, checks, env, gives, .. } = workflow;
+    let last = workflow.body.last().and_then(finally_of);
     let inputs = inputs.iter().map(|given| (given.name.clone(), input(given))).collect();
     let checks = checks.iter().map(|(name, command)| (name.clone(), YamlOutput::text(command))).collect();
     let top = keys()
@@ -68,8 +71,26 @@ pub fn print(workflow: &Workflow) -> String {
         .add("budget", spend(budget))
         .add("plugins", (!plugins.is_empty()).then(|| YamlOutput::texts(plugins)))
         .add("checks", PrintedKeys(checks).some())
-        .nodes("nodes", body);
+        .add("env", templates(env))
+        .text("gives", gives.as_ref().map(|gives| &gives.0))
+        .nodes("nodes", workflow.main_nodes())
+        .add("finally", last);
     write(&top.map())
+}
+
+/// Writes the `finally` block.
+fn finally_of(node: &Node) -> Option<YamlOutput> {
+    let NodeKind::Finally(FinallyNode { body }) = &node.kind else { return None };
+    let nodes = YamlOutput::List(body.iter().map(self::node).collect());
+    match node.settings.timeout_ms.filter(|ms| *ms != FINALLY_MS) {
+        Some(ms) => Some(keys().time("timeout", Some(ms)).add("do", nodes).map()),
+        None => Some(nodes),
+    }
+}
+
+fn templates(of: &BTreeMap<String, Template>) -> Option<YamlOutput> {
+    let texts = of.iter().map(|(name, value)| (name.clone(), YamlOutput::text(&value.0))).collect();
+    PrintedKeys(texts).some()
 }
 
 fn input(input: &WorkflowInput) -> YamlOutput {
@@ -88,6 +109,7 @@ fn how(keys: PrintedKeys, settings: &SessionOptions) -> PrintedKeys {
         .text("model", settings.model.as_ref())
         .add("isolation", settings.isolation.map(|isolation| YamlOutput::text(isolation.word())))
         .time("timeout", settings.timeout_ms)
+        .add("shell", settings.shell.map(|shell| YamlOutput::text(shell.word())))
 }
 
 fn spend(budget: &Budget) -> Option<YamlOutput> {
@@ -100,21 +122,31 @@ fn spend(budget: &Budget) -> Option<YamlOutput> {
 }
 
 fn node(step: &Node) -> YamlOutput {
-    let Node { id, kind: act, when, settings, retry, budget, on_failure } = step;
+    let Node { id, kind: act, when, settings, retry, budget, on_failure, env } = step;
     let said = act_of(keys().add("id", YamlOutput::text(id.as_str())), act);
     let said = said.text("when", when.as_ref().map(|when| &when.0));
     let tries = (*retry != RetryPolicy::default())
         .then(|| keys().plain("times", Some(retry.times)).time("delay", Some(retry.delay_ms)).map());
     let fails = (*on_failure != OnFailure::default()).then(|| YamlOutput::text(ON_FAILURE.word(*on_failure)));
-    how(said, settings).add("retry", tries).add("budget", spend(budget)).add("on_failure", fails).map()
+    how(said, settings)
+        .add("env", templates(env))
+        .add("retry", tries)
+        .add("budget", spend(budget))
+        .add("on_failure", fails)
+        .map()
 }
 
 fn act_of(said: PrintedKeys, kind: &NodeKind) -> PrintedKeys {
     match kind {
         NodeKind::Session(session) => session_of(said, session),
-        NodeKind::Shell(ShellNode { command, idempotent }) => {
-            said.text("shell", Some(&command.0)).plain("idempotent", idempotent.then_some(true))
-        }
+        NodeKind::Shell(ShellNode { command, idempotent, stdin, schema }) => said
+            .text("shell", Some(&command.0))
+            .plain("idempotent", idempotent.then_some(true))
+            .text("stdin", stdin.as_ref().map(|stdin| &stdin.0))
+            .add("schema", schema.as_ref().map(YamlOutput::json)),
+        NodeKind::Each(each) => each_of(said, each),
+        // It is not a node of a document.
+        NodeKind::Finally(_) => said,
         NodeKind::Check(CheckNode { names }) if names.is_empty() => {
             said.add("check", YamlOutput::text("all"))
         }
@@ -146,6 +178,8 @@ fn act_of(said: PrintedKeys, kind: &NodeKind) -> PrintedKeys {
             let bodies = branches.iter().fold(keys(), |all, branch| all.nodes(&branch.name, &branch.body));
             said.add("parallel", how.map()).add("branches", bodies.map())
         }
+        NodeKind::Try(TryNode { body, catch }) => said.nodes("try", body).nodes("catch", catch),
+        NodeKind::Fail(FailNode { reason }) => said.text("fail", Some(&reason.0)),
         NodeKind::Workflow(WorkflowNode { name, inputs }) => {
             let told =
                 inputs.iter().map(|(name, value)| (name.clone(), YamlOutput::text(&value.0))).collect();
@@ -172,6 +206,23 @@ fn act_of(said: PrintedKeys, kind: &NodeKind) -> PrintedKeys {
         }
         NodeKind::ClearContext => said.plain("clear_context", Some(true)),
     }
+}
+
+fn each_of(said: PrintedKeys, each: &EachNode) -> PrintedKeys {
+    let EachNode { items, name, jobs, join, worktree, max, body } = each;
+    let list = match items {
+        ListSource::Literal(items) => YamlOutput::List(items.iter().map(YamlOutput::json).collect()),
+        ListSource::Expression(list) => YamlOutput::text(&list.0),
+    };
+    let join = (*join != Join::default()).then(|| YamlOutput::text(JOINS.word(*join)));
+    let how = keys()
+        .add("in", list)
+        .text("as", Some(name))
+        .plain("jobs", (*jobs != JOBS).then_some(jobs))
+        .add("join", join)
+        .plain("worktree", worktree.then_some(true))
+        .plain("max", (*max != EachNode::MAX).then_some(max));
+    said.add("each", how.map()).nodes("do", body)
 }
 
 fn session_of(said: PrintedKeys, session: &Session) -> PrintedKeys {

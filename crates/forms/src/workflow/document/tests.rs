@@ -53,6 +53,7 @@ nodes:
     retry: 3
 "#;
     let step = Node {
+        env: Default::default(),
         id: NodeId::new("plan"),
         kind: NodeKind::Session(Session {
             source: PromptSource::Agent {
@@ -69,6 +70,8 @@ nodes:
         on_failure: Default::default(),
     };
     let workflow = Workflow {
+        env: Default::default(),
+        gives: None,
         name: "fix-tests".into(),
         description: None,
         inputs: vec![WorkflowInput {

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use windlass_core::graph::workflow::{InputKind, Workflow, WorkflowInput};
+use windlass_core::graph::workflow::{InputKind, SessionOptions, Workflow, WorkflowInput};
 
 use super::NAMELESS;
 use super::field_reader::{FieldReader, Map, join};
 use super::keys::{INPUT, SETTINGS, TOP};
-use super::node::{budget, settings, steps};
+use super::node::{SHELLS, budget, env, finally, settings, steps};
 use super::value::meant_flag;
 use crate::json::{JsonMember, JsonNode, JsonValue};
 use crate::words::{WordTable, is_label, quoted};
@@ -46,18 +46,26 @@ pub(super) fn workflow(form: &mut FieldReader<'_>, root: &JsonNode) -> Option<Wo
     let inputs = form.take(&map, "inputs", inputs).unwrap_or_default();
     let settings = form.take(&map, "settings", |form, path, node| {
         let map = form.map(path, node, SETTINGS)?;
-        Some(settings(form, &map))
+        let shell = form.take(&map, "shell", |form, path, node| form.word(path, node, &SHELLS));
+        Some(SessionOptions { shell, ..settings(form, &map) })
     });
     let budget = budget(form, &map);
     let plugins = form.take(&map, "plugins", plugins).unwrap_or_default();
     let checks = form.take(&map, "checks", checks).unwrap_or_default();
+    let env = form.take(&map, "env", env).unwrap_or_default();
+    let gives = form.take(&map, "gives", FieldReader::expression);
     let body = form.need(&map, "nodes", steps);
+    let last = form.take(&map, "finally", finally);
+    let body = body.map(|mut body| {
+        body.extend(last);
+        body
+    });
     let settings = settings.unwrap_or_default();
     // A document that breaks off may have more nodes than these.
     form.is_lost |= form.is_open(root.at);
     // A mistake in the name does not affect the graph.
     let name = name.unwrap_or_else(|| NAMELESS.to_owned());
-    Some(Workflow { name, description, inputs, settings, budget, plugins, checks, body: body? })
+    Some(Workflow { name, description, inputs, settings, budget, plugins, checks, env, gives, body: body? })
 }
 
 fn refuse_strangers(form: &mut FieldReader<'_>, map: &Map<'_>) {

@@ -83,7 +83,7 @@ impl Executor<'_> {
                 let results = named.map(|check| result(&check.name)).collect();
                 one(Event::ChecksFinished { effect: effect_id, results })
             }
-            Effect::RunShell { command, idempotent, .. } => self.shell(run, id, command, idempotent),
+            Effect::RunShell(plan) => self.shell(run, id, plan.command, plan.idempotent),
             Effect::ClaimTask { path, select, busy, attempts } => {
                 assert!(select.is_none(), "the world knows no conditions");
                 let claim = self.world.claim(&path.unwrap_or_default(), &busy, &attempts);
@@ -109,6 +109,10 @@ impl Executor<'_> {
                     commit: Some("base".into()),
                 };
                 one(Event::WorktreeMade { effect: effect_id, end })
+            }
+            Effect::LeaveWorktree { branch } => {
+                self.world.begin(effect_name, &branch);
+                one(Event::WorktreeMade { effect: effect_id, end: WorktreeEnd::Left { kept: line.ok } })
             }
             Effect::RenewWorktree { branch, .. } => {
                 self.world.begin(effect_name, &branch);
@@ -188,11 +192,10 @@ impl Executor<'_> {
         let end = match (found, line.pace) {
             (Found::It, _) if self.story.loses_shells => ShellEnd::Unknown,
             (_, Pace::Never) => return vec![],
-            _ => ShellEnd::Exited {
-                passed: line.ok,
-                how: "exit code 1".into(),
-                output: line.says.unwrap_or_else(|| format!("what {id} printed")),
-            },
+            _ => {
+                let output = line.says.unwrap_or_else(|| format!("what {id} printed"));
+                ShellEnd::exited(line.ok, "exit code 1", output)
+            }
         };
         vec![Event::ShellEnded { effect: id.clone(), end }]
     }

@@ -77,12 +77,14 @@ impl Stage {
             merge_stderr: false,
             output_max: None,
         };
-        run(&hosts, &self.dir.path().join("sh.1.1.shell"), launch, again).await.unwrap()
+        run(&hosts, &self.dir.path().join("sh.1.1.shell"), &ShellPlan::default(), launch, again)
+            .await
+            .unwrap()
     }
 }
 
 fn exited(passed: bool, code: i32, output: &str) -> ShellEnd {
-    ShellEnd::Exited { passed, how: format!("exit code {code}"), output: output.to_owned() }
+    ShellEnd::exited(passed, format!("exit code {code}"), output)
 }
 
 async fn wait_until(what: &str, holds: impl Fn() -> bool) {

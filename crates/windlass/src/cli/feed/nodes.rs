@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use windlass_core::graph::workflow::{Node, NodeKind, ParallelNode, TaskLoopNode};
+use windlass_core::graph::workflow::{EachNode, Node, NodeKind, ParallelNode, TaskLoopNode};
 use windlass_core::id::NodeId;
 use windlass_core::run::{Activity, RunState};
 use windlass_core::spec::Spec;
@@ -182,7 +182,9 @@ impl NodeSurroundings {
                 NodeSurroundings { is_beside: true, ..self.clone() }
             }
             // The label says which task it is, so the branches around the loop need no names.
-            NodeKind::TaskLoop(TaskLoopNode { jobs, .. }) if *jobs > 1 => {
+            NodeKind::TaskLoop(TaskLoopNode { jobs, .. }) | NodeKind::Each(EachNode { jobs, .. })
+                if *jobs > 1 =>
+            {
                 NodeSurroundings { is_beside: false, jobs_loop: Some(node.id.to_string()) }
             }
             _ => self.clone(),

@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn what_a_command_printed_is_shown_from_its_end() {
         let output = "one\n\ntwo\nthree\u{1b}[1m\n".to_owned();
-        let end = ShellEnd::Exited { passed: true, how: "exit code 0".to_owned(), output };
+        let end = ShellEnd::exited(true, "exit code 0", output);
         assert_eq!(shell(Terminal::plain(), &end, 2), ["  two", "  three^[[1m"]);
         assert_eq!(shell(Terminal::plain(), &ShellEnd::Unknown, 2), Vec::<String>::new());
     }

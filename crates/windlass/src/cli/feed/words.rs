@@ -113,6 +113,9 @@ fn says_it_all(reason: EndReason) -> bool {
             | EndReason::TooDeep
             | EndReason::HookTransport
             | EndReason::NotYet
+            | EndReason::FailNode
+            | EndReason::TooManyItems
+            | EndReason::FinallyFailed
     )
 }
 

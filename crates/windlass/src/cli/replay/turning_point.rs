@@ -269,7 +269,9 @@ fn work(id: &EffectId) -> String {
 /// Returns how the run will end, once that is decided.
 fn decided(state: &RunState) -> Option<&Outcome> {
     match &state.lifecycle {
-        Lifecycle::Ending { outcome } | Lifecycle::Done { outcome } => Some(outcome),
+        Lifecycle::Ending { outcome } | Lifecycle::Finally { outcome } | Lifecycle::Done { outcome } => {
+            Some(outcome)
+        }
         Lifecycle::Running => {
             state.spec.only_session()?;
             state.works().first().and_then(|work| ending(work))

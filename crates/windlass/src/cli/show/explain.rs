@@ -285,11 +285,20 @@ fn around_it(around: &EnclosingBlock, is_one_time: bool) -> String {
                 counted(*rounds)
             )
         }
+        BlockProgress::Items { number, done } => {
+            let item = number.map(|number| format!(", for item {number}")).unwrap_or_default();
+            format!("in `{node}`, which runs once for each item{item}; {done} done; {how}")
+        }
+        BlockProgress::Try { is_catch: false } => format!("in `{node}`, which catches a failure; {how}"),
+        BlockProgress::Try { is_catch: true } => {
+            format!("in `catch` of `{node}`, which runs after a failure; {how}")
+        }
         BlockProgress::Parallel { branch, join } => {
             let when = match join {
                 Join::All => "all branches end",
                 Join::Any => "one branch ends",
                 Join::FirstSuccess => "one branch succeeds",
+                Join::Some => "all branches end, of which one must succeed",
             };
             format!("in the branch `{}` of `{node}`, which ends when {when}; {how}", plain_line(branch))
         }

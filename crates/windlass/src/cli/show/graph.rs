@@ -36,6 +36,8 @@ fn workflow(state: &RunState) -> Workflow {
         budget: spec.budget,
         plugins: Vec::new(),
         checks: BTreeMap::new(),
+        env: BTreeMap::new(),
+        gives: None,
         body: spec.body.clone(),
     }
 }

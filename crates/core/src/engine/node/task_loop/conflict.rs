@@ -197,7 +197,7 @@ impl RoundContext<'_> {
     ) -> bool {
         let Some(conflict) = &mut round.conflict else { return false };
         match end {
-            WorktreeEnd::Made { .. } => return false,
+            WorktreeEnd::Made { .. } | WorktreeEnd::Left { .. } => return false,
             WorktreeEnd::Renewed { commit, files } => {
                 if !conflict.is_unresolved {
                     conflict.files.clear();

@@ -254,6 +254,13 @@ impl<'a> RoundContext<'a> {
     /// checks.
     pub(super) fn gate(&self, cx: &mut DecisionCx<'_>, all: &RoundsShared<'_>, round: &mut Round) {
         let name = round.name(self.instance);
+        let env = match self.inside.env_around(cx) {
+            Ok(env) => env,
+            Err(outcome) => {
+                round.wrong = outcome.detail;
+                return self.settle(cx, all, round);
+            }
+        };
         if let (Some(workspace), Some(branch)) = (&round.workspace, &round.branch) {
             if all.resolving.as_ref().is_some_and(|task| *task != round.id) {
                 round.phase = RoundPhase::Queued;
@@ -268,6 +275,7 @@ impl<'a> RoundContext<'a> {
                 task: round.id.clone(),
                 said: round.lane.word.as_ref().map(|word| word.text().to_owned()),
                 conflict: round.conflict.as_ref().and_then(|conflict| conflict.to_resolve()),
+                env,
             };
             cx.plan_once(&name, Verb::Land, effect);
             return;
@@ -276,7 +284,7 @@ impl<'a> RoundContext<'a> {
             return self.settle(cx, all, round);
         }
         round.phase = RoundPhase::Checking;
-        let effect = Effect::RunChecks { names: Vec::new(), workspace: self.inside.workspace.clone() };
+        let effect = Effect::RunChecks { names: Vec::new(), workspace: self.inside.workspace.clone(), env };
         cx.plan_once(&name, Verb::Checks, effect);
     }
 
@@ -368,7 +376,9 @@ impl<'a> RoundContext<'a> {
             Event::WorktreeMade { end, .. } if round.phase == RoundPhase::Renewing => {
                 return self.renewed(cx, all, round, end);
             }
-            Event::WorktreeMade { end: WorktreeEnd::Renewed { .. }, .. } => return false,
+            Event::WorktreeMade { end: WorktreeEnd::Renewed { .. } | WorktreeEnd::Left { .. }, .. } => {
+                return false;
+            }
             Event::WorktreeMade { end, .. } => self.worktree(cx, all, round, end),
             Event::ChecksFinished { results, .. } => {
                 round.wrong = red(results).map(|told| format!("checks are red:\n{told}"));
@@ -413,7 +423,7 @@ impl<'a> RoundContext<'a> {
                 round.starts_at(commit.as_deref());
                 self.start(cx, all, round);
             }
-            WorktreeEnd::Renewed { .. } => {}
+            WorktreeEnd::Renewed { .. } | WorktreeEnd::Left { .. } => {}
             // The next task and the next attempt would fail in the same way.
             WorktreeEnd::Failed { why } => self.stopped_by_git(cx, all, round, why),
         }

@@ -8,14 +8,15 @@ use serde_json::json;
 
 use super::super::{Spec, spec_of, test_check};
 use crate::graph::builder::{
-    ask, check, check_all, clear_context, prompt, review, shell, skill, task_loop, turns, wait, wait_for,
-    workflow,
+    ask, check, check_all, clear_context, each, each_of, fail, prompt, review, shell, skill, task_loop,
+    turns, wait, wait_for, workflow,
 };
 use crate::graph::ids::name_nodes;
 use crate::graph::workflow::{
-    Budget, CriteriaLoopNode, Expression, IfNode, Join, LoopNode, Node, NodeKind, OnFailure, ParallelBranch,
-    ParallelNode, RetryPolicy, TurnLoop,
+    Budget, CriteriaLoopNode, Expression, FINALLY_ID, FinallyNode, IfNode, Join, LoopNode, Node, NodeKind,
+    OnFailure, ParallelBranch, ParallelNode, RetryPolicy, TryNode, TurnLoop,
 };
+use crate::id::NodeId;
 use crate::looping::LoopMode;
 use crate::spec::{OnPermission, OnQuestion, Policy};
 
@@ -54,8 +55,10 @@ fn draw(f: &mut fmt::Formatter<'_>, body: &[Node], depth: usize) -> fmt::Result 
 pub(super) fn any_case() -> impl Strategy<Value = Case> {
     let dice = prop::collection::vec(any::<u16>(), 0..240);
     let body = prop::collection::vec(step(), 1..5);
-    (body, prop::option::weighted(0.3, budget(2..9)), any::<bool>(), 0..3_usize, 0..4_usize, dice).prop_map(
-        |(mut body, budget, has_checks, question, permission, dice)| {
+    let last = prop::option::weighted(0.3, prop::collection::vec(step(), 1..3));
+    (body, prop::option::weighted(0.3, budget(2..9)), any::<bool>(), 0..3_usize, 0..4_usize, dice, last)
+        .prop_map(|(mut body, budget, has_checks, question, permission, dice, last)| {
+            body.extend(last.map(finally));
             name_nodes(&mut body);
             let mut spec = spec_of(body);
             spec.budget = budget.unwrap_or_default();
@@ -71,8 +74,14 @@ pub(super) fn any_case() -> impl Strategy<Value = Case> {
             other.inputs.insert("n".into(), json!(1));
             spec.others.insert("other".into(), other);
             Case { spec, dice }
-        },
-    )
+        })
+}
+
+fn finally(body: Vec<Node>) -> Node {
+    let kind = NodeKind::Finally(FinallyNode { body });
+    let mut node = Node { kind, id: NodeId::new(FINALLY_ID), ..Node::from(clear_context()) };
+    node.settings.timeout_ms = Some(10_000);
+    node
 }
 
 fn budget(much: std::ops::Range<u32>) -> impl Strategy<Value = Budget> {
@@ -152,13 +161,14 @@ fn leaf() -> impl Strategy<Value = Node> {
             13 => skill("commit").args(text).into(),
             14 => prompt(text).schema(json!({"type": "object"})).into(),
             _ if much == 1 => review(None, 1).into(),
+            _ if much == 2 => fail(text).into(),
             _ => clear_context().into(),
         }
     })
 }
 
 fn blocks(block: BoxedStrategy<Vec<Node>>) -> impl Strategy<Value = NodeKind> {
-    (block.clone(), block.clone(), block, condition(), 0..4_u32, 0..8_usize).prop_map(
+    (block.clone(), block.clone(), block, condition(), 0..4_u32, 0..11_usize).prop_map(
         |(one, two, three, condition, much, which)| match which {
             0 => NodeKind::If(IfNode { condition: Expression(condition), then: one, otherwise: two }),
             1 | 2 => {
@@ -173,6 +183,18 @@ fn blocks(block: BoxedStrategy<Vec<Node>>) -> impl Strategy<Value = NodeKind> {
                 max: much.max(1),
                 body: one,
             }),
+            9 | 10 => {
+                let join = [Join::All, Join::Any, Join::FirstSuccess, Join::Some][much as usize % 4];
+                let items = match two.len() {
+                    1 => each_of("item", vec![json!("a"), json!({"b": 1}), json!("a")]),
+                    _ => each("item", "[1, 2, input, 3]").max(4),
+                };
+                let items = items.jobs(much).join(join);
+                let mut kind = Node::from(if three.len() == 1 { items.worktree() } else { items }).kind;
+                kind.blocks_mut().into_iter().for_each(|block| block.clone_from(&one));
+                kind
+            }
+            8 => NodeKind::Try(TryNode { body: one, catch: if much == 0 { Vec::new() } else { two } }),
             4 | 5 => {
                 let tasks = task_loop().max(much).jobs(much).attempts(much.max(1)).until(condition);
                 let mut act = Node::from(tasks).kind;
@@ -183,7 +205,7 @@ fn blocks(block: BoxedStrategy<Vec<Node>>) -> impl Strategy<Value = NodeKind> {
             }
             _ => {
                 let branch = |name: &str, body| ParallelBranch { name: name.to_owned(), body };
-                let join = [Join::All, Join::Any, Join::FirstSuccess, Join::All][much as usize % 4];
+                let join = [Join::All, Join::Any, Join::FirstSuccess, Join::Some][much as usize % 4];
                 let branches = vec![branch("x", one), branch("y", two), branch("z", three)];
                 NodeKind::Parallel(ParallelNode { limit: much, join, branches })
             }

@@ -18,8 +18,8 @@ use crate::hook::{HookAnswer, HookKind};
 use crate::id::{EffectId, NodeId, Verb};
 use crate::looping::LoopMode;
 use crate::run::{
-    ActiveNode, Activity, BranchState, EndReason, FinalStatus, Lifecycle, News, ParallelState, Round,
-    RoundPhase, RunState, Spent, TaskRounds, Waiting,
+    ActiveNode, Activity, BranchState, EachItem, EndReason, FinalStatus, Lifecycle, News, ParallelState,
+    Round, RoundPhase, RunState, Spent, TaskRounds, Waiting,
 };
 use crate::spec::Spec;
 use crate::tasks::TaskId;
@@ -31,6 +31,8 @@ struct Known {
     gates: Vec<NodeId>,
     /// The number of rounds and tries of blocks in its name.
     marks: usize,
+    /// It is in `finally`, or `finally` itself.
+    is_last: bool,
 }
 
 /// A node in one of its rounds, whatever try.
@@ -67,12 +69,20 @@ pub(super) struct Laws {
     /// The number of times that the run was continued.
     continued: u32,
     children_in_all: Spent,
+    /// The number of times that `finally` began, in all and since the run ended or continued last.
+    ends: u32,
+    finals: u32,
+    /// The status with which the run ended last, unless it continued since.
+    ended: Option<FinalStatus>,
+    /// The items that are complete.
+    complete: BTreeSet<(InRound, u32)>,
     facts: Vec<Event>,
 }
 
 /// The state before a step.
 pub(super) struct Before {
     is_ending: bool,
+    is_final: bool,
     is_done: bool,
     paused: bool,
     open: BTreeSet<EffectId>,
@@ -81,7 +91,7 @@ pub(super) struct Before {
 impl Laws {
     pub(super) fn of(spec: &Spec) -> Laws {
         let mut nodes = BTreeMap::new();
-        know(&spec.body, 0, &mut nodes);
+        know(&spec.body, 0, false, &mut nodes);
         let mut modes = spec.sessions.values().filter_map(|session_settings| session_settings.rules.as_ref());
         Laws {
             nodes,
@@ -103,6 +113,10 @@ impl Laws {
             child_began: BTreeMap::new(),
             continued: 0,
             children_in_all: Spent::default(),
+            ends: 0,
+            finals: 0,
+            ended: None,
+            complete: BTreeSet::new(),
             facts: Vec::new(),
         }
     }
@@ -163,17 +177,21 @@ impl Laws {
         step: &Decision,
     ) {
         let (Some(before), Event::EffectBroken { effect, .. }) = (before, event) else { return };
-        if before.is_ending || before.is_done || !before.open.contains(effect) {
+        if before.is_ending || before.is_done || before.is_final || !before.open.contains(effect) {
             return;
         }
         let outcome = match &state.lifecycle {
-            Lifecycle::Ending { outcome } | Lifecycle::Done { outcome } => Some(outcome),
+            Lifecycle::Ending { outcome } | Lifecycle::Finally { outcome } | Lifecycle::Done { outcome } => {
+                Some(outcome)
+            }
             Lifecycle::Running => None,
         };
         let reason = outcome.map(|outcome| (outcome.status, outcome.reason));
         let expected = Some((FinalStatus::Failed, EndReason::InternalError));
         assert_eq!(reason, expected, "{effect} broke; {}", self.told());
-        let begins = step.effects.iter().find(|planned| planned.effect.begins_work());
+        let begins =
+            |planned: &&Planned| planned.effect.begins_work() && !self.is_at_the_end(&planned.id.node);
+        let begins = step.effects.iter().find(begins);
         assert_eq!(begins, None, "it begins though {effect} broke; {}", self.told());
     }
 
@@ -241,6 +259,7 @@ impl Laws {
     pub(super) fn look(&self, state: &RunState) -> Before {
         Before {
             is_ending: matches!(state.lifecycle, Lifecycle::Ending { .. }),
+            is_final: matches!(state.lifecycle, Lifecycle::Finally { .. }),
             is_done: state.is_done(),
             paused: state.bookkeeping.paused,
             open: state.bookkeeping.open.iter().map(|planned| planned.id.clone()).collect(),
@@ -256,7 +275,9 @@ impl Laws {
             self.started.clear();
             self.spec = state.spec.clone();
             self.continued += 1;
+            (self.finals, self.ended) = (0, None);
         }
+        self.finally_runs_once_for_each_end(step);
         for planned in step.effects.iter().filter(|planned| planned.id.verb == Verb::Run) {
             self.child_began.insert(planned.id.clone(), self.child_spent(&planned.id).turns);
         }
@@ -272,6 +293,7 @@ impl Laws {
         self.only_who_ended_well_claims(step);
         self.a_broken_effect_ends_the_run(before, event, state, step);
         self.blocks_keep_their_bounds(state);
+        self.no_item_runs_twice(state, step);
         let is_kept = |planned: &Planned| {
             self.handed.contains(&planned.id) || state.bookkeeping.deferred.contains(&planned.id)
         };
@@ -366,7 +388,8 @@ impl Laws {
     /// The node and its round, without its own try.
     fn in_round(&self, instance: &NodeId) -> InRound {
         let step = instance.in_workflow();
-        let marks = self.nodes.get(&step).map_or(0, |known| known.marks);
+        let is_later_end = |known: &Known| known.is_last && self.ends > 1;
+        let marks = self.nodes.get(&step).map_or(0, |known| known.marks + usize::from(is_later_end(known)));
         let mark = instance.as_str().trim_start_matches(step.as_str());
         let own_try = mark.match_indices(['@', '~']).nth(marks).map_or(mark.len(), |(at, _)| at);
         (step, mark[..own_try].to_owned())
@@ -378,16 +401,23 @@ impl Laws {
         let begins: Vec<&EffectId> = step
             .effects
             .iter()
-            .filter(|planned| planned.effect.begins_work())
+            .filter(|planned| planned.effect.begins_work() && !self.is_at_the_end(&planned.id.node))
             .map(|planned| &planned.id)
             .collect();
-        let is_paused = before.paused && !matches!(event, Event::UnpauseAsked { .. });
+        // Who cancels a paused run wants its `finally` to run now.
+        let is_resumed = match event {
+            Event::UnpauseAsked { .. } => true,
+            Event::CancelAsked { .. } => self.spec.finally().is_some(),
+            _ => self.spec.finally().is_some() && before.is_ending,
+        };
+        let is_paused = before.paused && !is_resumed;
         let is_again = matches!(event, Event::Continued { .. });
         let may = is_again || (!is_paused && !before.is_ending && !before.is_done);
         assert!(may || begins.is_empty(), "{begins:?} may not begin; {}", self.told());
         // A new owner tells again what was waited for before.
         if is_paused && !is_again && *event != Event::OwnerChanged {
-            let began = step.news.iter().find(|news| is_beginning(news));
+            let is_last = |news: &News| matches!(news, News::NodeStarted { node, .. } | News::NodeSkipped { node, .. } | News::Round { node, .. } if self.is_at_the_end(node));
+            let began = step.news.iter().find(|news| is_beginning(news) && !is_last(news));
             assert_eq!(began, None, "it begins while the run is paused; {}", self.told());
         }
         let is_late = settles(event).is_some_and(|effect| !before.open.contains(effect));
@@ -471,13 +501,20 @@ impl Laws {
 
     fn round(&mut self, node: &NodeId, round: u32) {
         let is_new = self.rounds.insert((node.clone(), round));
-        assert!(is_new, "round {round} of {node} begins twice; {}", self.told());
+        let is_item = matches!(self.nodes.get(&node.in_workflow()), Some(Known { step, .. }) if matches!(step.kind, NodeKind::Each(_)));
+        // An item that is not complete begins again when the run continues.
+        assert!(
+            is_new || (is_item && self.continued > 0),
+            "round {round} of {node} begins twice; {}",
+            self.told()
+        );
         let most = match self.nodes.get(&node.in_workflow()).map(|known| &known.step.kind) {
             Some(
                 NodeKind::Loop(LoopNode { max, .. })
                 | NodeKind::CriteriaLoop(CriteriaLoopNode { max, .. })
                 | NodeKind::TaskLoop(TaskLoopNode { max, .. }),
             ) => *max,
+            Some(NodeKind::Each(each)) => each.most_items(),
             other => panic!("{node} has rounds and is {other:?}"),
         };
         let most = if most == 0 { 0 } else { most + 2 * self.continued };
@@ -492,6 +529,10 @@ impl Laws {
         state.root.actives(&mut actives);
         let mut names: BTreeSet<NodeId> = actives.iter().map(|active| active.instance.clone()).collect();
         for active in actives {
+            if let Activity::Each(each) = &active.activity {
+                let numbers = each.open.iter().map(|open| each.items[open.at].number);
+                names.extend(numbers.map(|number| NodeId::new(format!("{}@{number}", active.instance))));
+            }
             if let Activity::Tasks(tasks) = &active.activity {
                 let rounds = tasks.open.iter().map(|round| format!("{}@{}", active.instance, round.round));
                 names.extend(rounds.map(NodeId::new));
@@ -545,6 +586,10 @@ impl Laws {
                 let open = slots.iter().filter(|slot| matches!(slot, BranchState::Open(_))).count();
                 assert!(open <= *limit as usize, "{open} branches at once, of {limit}; {}", self.told());
             }
+            (NodeKind::Each(each), Activity::Each(state)) => {
+                let (open, most) = (state.open.len(), each.jobs.max(1) as usize);
+                assert!(open <= most, "{open} items at once, of {most}; {}", self.told());
+            }
             (NodeKind::TaskLoop(TaskLoopNode { jobs, .. }), Activity::Tasks(tasks)) => {
                 let ids: BTreeSet<_> = tasks.open.iter().map(|round| &round.id).collect();
                 assert_eq!(ids.len(), tasks.open.len(), "a task is done twice at once; {}", self.told());
@@ -558,6 +603,69 @@ impl Laws {
 }
 
 impl Laws {
+    /// Returns whether a node runs at the end of the run.
+    fn is_at_the_end(&self, node: &NodeId) -> bool {
+        self.nodes.get(&node.in_workflow()).is_some_and(|known| known.is_last)
+    }
+
+    /// `finally` begins once for each end. An interrupted run has not ended.
+    fn finally_runs_once_for_each_end(&mut self, step: &Decision) {
+        let has_finally = self.spec.finally().is_some();
+        for news in &step.news {
+            match news {
+                News::NodeStarted { node, .. } if node.in_workflow().as_str() == "finally" => {
+                    self.ends += 1;
+                    self.finals += 1;
+                }
+                News::Finished { outcome, .. } => {
+                    let expected = match (self.ended, outcome.status) {
+                        _ if !has_finally => 0..=0,
+                        // Who cancels a run that had ended gets no second end.
+                        (Some(before), _) if before != FinalStatus::Interrupted => 0..=0,
+                        (_, FinalStatus::Interrupted) => 0..=1,
+                        _ => 1..=1,
+                    };
+                    let finals = std::mem::take(&mut self.finals);
+                    assert!(
+                        expected.contains(&finals),
+                        "finally began {finals} times at the end {outcome:?}; {}",
+                        self.told()
+                    );
+                    self.ended = Some(outcome.status);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// An item that is complete never begins again, whatever is tried again or continued.
+    fn no_item_runs_twice(&mut self, state: &RunState, step: &Decision) {
+        for news in &step.news {
+            if let News::Round { node, round, .. } = news {
+                let item = (self.in_round(node), *round);
+                assert!(!self.complete.contains(&item), "item {round} of {node} runs twice; {}", self.told());
+            }
+        }
+        let mut actives = Vec::new();
+        state.root.actives(&mut actives);
+        for active in actives {
+            let Activity::Each(each) = &active.activity else { continue };
+            let is_complete = |item: &&EachItem| {
+                item.result.as_ref().is_some_and(|result| result.status == FinalStatus::Completed)
+            };
+            for item in each.items.iter().filter(is_complete) {
+                self.complete.insert((self.in_round(&active.instance), item.number));
+            }
+            for open in &each.open {
+                assert!(
+                    each.items[open.at].result.is_none(),
+                    "an item with a result is open; {}",
+                    self.told()
+                );
+            }
+        }
+    }
+
     /// A task whose work did not land is not settled as done.
     fn only_what_landed_passes(&self, event: &Event, step: &Decision) {
         let Event::Landed { end, .. } = event else { return };
@@ -606,21 +714,33 @@ fn is_beginning(news: &News) -> bool {
     }
 }
 
-fn know(body: &[Drawn], marks: usize, into: &mut BTreeMap<NodeId, Known>) {
+fn know(body: &[Drawn], marks: usize, is_last: bool, into: &mut BTreeMap<NodeId, Known>) {
     let mut gates = Vec::new();
     for step in body {
-        into.insert(step.id.clone(), Known { step: step.clone(), gates: gates.clone(), marks });
-        let has_rounds =
-            matches!(step.kind, NodeKind::Loop(_) | NodeKind::CriteriaLoop(_) | NodeKind::TaskLoop(_));
+        if is_finally(step) {
+            gates.clear();
+        }
+        into.insert(
+            step.id.clone(),
+            Known { step: step.clone(), gates: gates.clone(), marks, is_last: is_last || is_finally(step) },
+        );
+        let has_rounds = matches!(
+            step.kind,
+            NodeKind::Loop(_) | NodeKind::CriteriaLoop(_) | NodeKind::TaskLoop(_) | NodeKind::Each(_)
+        );
         let inside = marks + usize::from(has_rounds) + usize::from(step.retry.times > 0);
         for block in step.kind.blocks() {
-            know(block.body, inside, into);
+            know(block.body, inside, is_last || is_finally(step), into);
         }
         let is_gate = matches!(step.kind, NodeKind::Ask(_) | NodeKind::Check(_));
         if is_gate && step.on_failure == OnFailure::Fail {
             gates.push(step.id.clone());
         }
     }
+}
+
+fn is_finally(step: &Drawn) -> bool {
+    matches!(step.kind, NodeKind::Finally(_))
 }
 
 fn any_in(step: &Drawn, which: &impl Fn(&Drawn) -> bool) -> bool {

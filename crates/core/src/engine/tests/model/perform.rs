@@ -48,12 +48,8 @@ impl World {
                 let passed = self.roll(4) < 3;
                 Event::ChecksFinished { effect, results: vec![result(passed)] }
             }
-            Effect::RunShell { .. } => {
-                let exited = |passed, output: &str| ShellEnd::Exited {
-                    passed,
-                    how: "exit".into(),
-                    output: output.into(),
-                };
+            Effect::RunShell(_) => {
+                let exited = |passed, output: &str| ShellEnd::exited(passed, "exit", output);
                 let end = match self.seldom(8) {
                     0..=4 => exited(true, "fine"),
                     7 => ShellEnd::Unknown,
@@ -79,6 +75,10 @@ impl World {
                     },
                     false => WorktreeEnd::Failed { why: "why not".into() },
                 };
+                Event::WorktreeMade { effect, end }
+            }
+            Effect::LeaveWorktree { .. } => {
+                let end = WorktreeEnd::Left { kept: self.roll(2) == 0 };
                 Event::WorktreeMade { effect, end }
             }
             Effect::RenewWorktree { .. } => {

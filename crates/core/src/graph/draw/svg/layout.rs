@@ -4,7 +4,7 @@ use super::super::label::{clean, columns, lines};
 use super::super::{StateStyle, States};
 use crate::engine::node::shape::Structure;
 use crate::graph::walk::MAX_DEPTH;
-use crate::graph::workflow::{IfNode, Node, NodeKind, ParallelNode, TaskLoopNode};
+use crate::graph::workflow::{EachNode, IfNode, Node, NodeKind, ParallelNode, TaskLoopNode, TryNode};
 
 /// The space around the picture.
 pub(super) const MARGIN: usize = 24;
@@ -118,7 +118,8 @@ fn lanes(kind: &NodeKind, states: &States, depth: usize) -> Vec<BranchColumn> {
         Structure::Either(IfNode { then, otherwise, .. }) => {
             vec![lane(Some("yes"), then), lane(Some("no"), otherwise)]
         }
-        Structure::Rounds { body, .. } => {
+        Structure::Items(EachNode { body, .. }) => vec![lane(None, body)],
+        Structure::Rounds { body, .. } | Structure::Last(body) => {
             vec![lane(None, body)]
         }
         Structure::Tasks(TaskLoopNode { before_each, body, .. }) => {
@@ -128,6 +129,9 @@ fn lanes(kind: &NodeKind, states: &States, depth: usize) -> Vec<BranchColumn> {
         }
         Structure::Beside(ParallelNode { branches, .. }) => {
             branches.iter().map(|branch| lane(Some(&branch.name), &branch.body)).collect()
+        }
+        Structure::Guarded(TryNode { body, catch }) => {
+            vec![lane(None, body), lane(Some("failed"), catch)]
         }
         Structure::Leaf => Vec::new(),
     }

@@ -138,6 +138,7 @@ fn without_a_terminal_there_is_no_progress_line() {
 
 fn step(id: &str, act: NodeKind) -> Node {
     Node {
+        env: Default::default(),
         id: NodeId::new(id),
         kind: act,
         when: None,
@@ -177,6 +178,11 @@ fn spec(workflow: &str, body: Vec<Node>) -> Spec {
         machine: "m".to_owned(),
         plugins: Vec::new(),
         checks: Vec::new(),
+        env: Default::default(),
+        parent_env: Default::default(),
+        shell: Default::default(),
+        gives: None,
+        runs: None,
         policy: Policy { on_permission: OnPermission::Deny, on_question: OnQuestion::Fail },
         limits: TimeLimits::default(),
         budget: Default::default(),
@@ -360,7 +366,15 @@ fn a_wait_says_what_ends_it() {
 fn what_a_pause_holds_back_is_not_said_to_go_on() {
     let mut human = of(vec![
         prompt("a"),
-        step("b", NodeKind::Shell(ShellNode { command: Template("make".to_owned()), idempotent: false })),
+        step(
+            "b",
+            NodeKind::Shell(ShellNode {
+                command: Template("make".to_owned()),
+                idempotent: false,
+                stdin: None,
+                schema: None,
+            }),
+        ),
     ]);
     told(&mut human, begins("a", "prompt"));
     told(&mut human, News::Paused);
@@ -476,7 +490,15 @@ fn a_text_that_is_no_choice_is_no_answer() {
 #[test]
 fn an_if_says_which_branch_it_takes_and_why() {
     let shell = |id: &str| {
-        step(id, NodeKind::Shell(ShellNode { command: Template("make".to_owned()), idempotent: false }))
+        step(
+            id,
+            NodeKind::Shell(ShellNode {
+                command: Template("make".to_owned()),
+                idempotent: false,
+                stdin: None,
+                schema: None,
+            }),
+        )
     };
     let decide = |id: &str, otherwise| {
         let condition = Expression(" outputs.ok.text == \"commit\" ".to_owned());

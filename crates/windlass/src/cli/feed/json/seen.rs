@@ -116,7 +116,7 @@ mod tests {
     fn a_long_text_keeps_its_end_and_a_large_value_is_left_out() {
         let text = format!("{}the end", "ä".repeat(OUTPUT));
         let value = Some(json!({"x": "y".repeat(OUTPUT)}));
-        let output = NodeOutput { text, value, failed: false, status: String::new() };
+        let output = NodeOutput { text, value, ..NodeOutput::default() };
         let mut map = Map::new();
         add_output(&mut map, Some(&output));
         let shown = map["text"].as_str().unwrap();

@@ -1,0 +1,129 @@
+//! The end of a run: its value, its `finally` block, and its final outcome.
+//!
+//! `finally` runs once for each end, after everything else has ended. While it runs, the lane of the body
+//! is set aside, so that a continued run goes on from there. An interrupted run has not ended.
+
+use super::frame::scope;
+use super::{Decision, cancel, end_kept, go_on, lane, root_node, with};
+use crate::effect::{Effect, Planned};
+use crate::graph::template;
+use crate::id::{EffectId, Verb};
+use crate::run::{Activity, EndReason, FinalStatus, Lane, Lifecycle, News, Outcome, RunState};
+use crate::time::Moment;
+
+/// Continues after everything in progress has ended: with `finally` if it is due, and otherwise with the end.
+pub(super) fn finish(state: &mut RunState, step: &mut Decision, at: Moment, outcome: Outcome) {
+    if let Lifecycle::Finally { outcome: decided } = &state.lifecycle {
+        let decided = decided.clone();
+        if let Some(lane) = state.aside.take() {
+            state.root = *lane;
+        }
+        let outcome = combined(step, decided, &outcome);
+        return done(state, step, at, outcome);
+    }
+    let outcome = given(state, end_kept(state, outcome));
+    if outcome.status != FinalStatus::Interrupted && state.spec.finally().is_some() {
+        return begin(state, step, at, outcome);
+    }
+    done(state, step, at, outcome);
+}
+
+/// Cancels a run that had ended and could have continued. It had its `finally`, unless it was interrupted.
+pub(super) fn cancel_done(state: &mut RunState, step: &mut Decision, at: Moment, outcome: Outcome) {
+    let was_interrupted = state.outcome().is_some_and(|before| before.status == FinalStatus::Interrupted);
+    state.lifecycle = Lifecycle::Ending { outcome: outcome.clone() };
+    match was_interrupted {
+        true => finish(state, step, at, outcome),
+        false => done(state, step, at, outcome),
+    }
+}
+
+/// Ends a `finally` block early, because someone asked the run to stop.
+pub(super) fn cut(state: &mut RunState, step: &mut Decision, at: Moment, outcome: Outcome) {
+    let is_deferred =
+        matches!(&state.root.now, Some(now) if matches!(now.activity, Activity::Deferred { .. }));
+    let Lifecycle::Finally { outcome: decided } = &mut state.lifecycle else { return };
+    if is_deferred {
+        // The pause of the run came before it. An interrupted run has not ended, and a cancelled one goes on
+        // to its end.
+        decided.clone_from(&outcome);
+        if outcome.status == FinalStatus::Cancelled {
+            return go_on(state, step, at);
+        }
+    }
+    let Lifecycle::Finally { outcome: decided } = &mut state.lifecycle else { return };
+    // An interruption does not change an outcome, unless the run could otherwise count as complete.
+    if outcome.status == FinalStatus::Cancelled || decided.status == FinalStatus::Completed {
+        decided.clone_from(&outcome);
+    }
+    if state.root.cut.is_some() {
+        let id = EffectId { node: root_node(), iteration: 1, attempt: 1, verb: Verb::Kill };
+        step.effects.push(Planned { id, effect: Effect::KillChildren });
+        return;
+    }
+    with(state, step, at, |cx, steps, root, frame| cancel::lane(cx, steps, root, frame, &outcome).into());
+}
+
+fn begin(state: &mut RunState, step: &mut Decision, at: Moment, outcome: Outcome) {
+    clear(state);
+    // A person who cancels a paused run does not want to resume it first.
+    if outcome.status == FinalStatus::Cancelled && std::mem::take(&mut state.bookkeeping.paused) {
+        let stood_still = state.bookkeeping.paused_at.take().map_or(0, |paused| at.since(paused));
+        state.bookkeeping.paused_ms = state.bookkeeping.paused_ms.saturating_add(stood_still);
+    }
+    state.bookkeeping.ends = state.bookkeeping.ends.saturating_add(1);
+    state.aside = Some(Box::new(std::mem::take(&mut state.root)));
+    state.lifecycle = Lifecycle::Finally { outcome };
+    with(state, step, at, |cx, steps, root: &mut Lane, frame| lane::proceed(cx, steps, root, frame).into());
+}
+
+/// Returns the outcome of a run after its `finally` block. A failure in it fails a run that was complete.
+fn combined(step: &mut Decision, decided: Outcome, last: &Outcome) -> Outcome {
+    let is_asked = matches!(last.status, FinalStatus::Cancelled | FinalStatus::Interrupted);
+    if last.status == FinalStatus::Completed || is_asked {
+        return decided;
+    }
+    let detail = last.detail.clone().unwrap_or_else(|| last.reason.sentence().to_owned());
+    let why = format!("`finally` failed: {detail}");
+    if decided.status == FinalStatus::Completed {
+        return Outcome::new(FinalStatus::Failed, EndReason::FinallyFailed).because(why);
+    }
+    step.news.push(News::Odd { node: root_node(), what: why });
+    decided
+}
+
+/// Evaluates the value that the workflow gives. If that fails, the run fails.
+fn given(state: &mut RunState, outcome: Outcome) -> Outcome {
+    let Some(gives) = state.spec.gives.clone().filter(|_| outcome.status == FinalStatus::Completed) else {
+        return outcome;
+    };
+    match template::evaluate(&gives, &scope(state)) {
+        Ok(value) => {
+            state.bookkeeping.given = Some(value);
+            outcome
+        }
+        Err(error) => Outcome::new(FinalStatus::Failed, EndReason::Template)
+            .because(format!("`gives` could not be evaluated: {error}")),
+    }
+}
+
+/// Forgets everything that the run waited for.
+fn clear(state: &mut RunState) {
+    let book = &mut state.bookkeeping;
+    book.open.clear();
+    book.deferred.clear();
+    book.asks.clear();
+    book.replies.clear();
+    book.unheard.clear();
+}
+
+fn done(state: &mut RunState, step: &mut Decision, at: Moment, outcome: Outcome) {
+    clear(state);
+    state.bookkeeping.ended_at = Some(at);
+    step.news.push(News::Finished {
+        outcome: outcome.clone(),
+        iterations: state.turns(),
+        usage: state.own_spent().usage,
+    });
+    state.lifecycle = Lifecycle::Done { outcome };
+}
