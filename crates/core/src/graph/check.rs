@@ -18,6 +18,7 @@
 mod bounds;
 mod branches;
 mod calls;
+mod certainty;
 mod comparisons;
 mod context;
 mod diagnostic;
