@@ -256,6 +256,14 @@ fn conditions_that_decide_nothing_are_said() {
     );
 }
 
+#[test]
+fn an_if_that_is_always_true_may_be_meant_to_catch_a_failure() {
+    let always = "warning: the condition is always true → if.if (to catch a failure, use `try` with `catch`)";
+    for condition in ["true", "1", "not false", "1 == 1", "input or true"] {
+        assert_eq!(said(work().if_(condition, one, |b| b)), [always], "{condition}");
+    }
+}
+
 fn one(steps: Steps) -> Steps {
     steps.then(prompt("x"))
 }
@@ -544,6 +552,46 @@ fn branches_that_make_no_sense_are_said() {
     );
     let readers = work().parallel(|lanes| lanes.branch("a", one).branch("b", |b| b.then(agent("reader"))));
     assert_eq!(said(readers), nothing());
+}
+
+#[test]
+fn branches_that_run_workflows_with_writers_are_said() {
+    let registry = registry();
+    let mut known = known(&registry);
+    let nested = |b: Steps| b.if_("input", |b| b.then(prompt("x")), |b| b);
+    for builder in [
+        Builder::new("writes").start(prompt("x")),
+        Builder::new("nested").start(shell("ls")).loop_(LoopRounds::times(2), nested),
+        Builder::new("calls").start(workflow("writes")),
+        Builder::new("reads").start(agent("reader")),
+        Builder::new("commands").start(shell("ls")),
+        Builder::new("ring").start(workflow("gnir")),
+        Builder::new("gnir").start(workflow("ring")),
+    ] {
+        let workflow = builder.end().unwrap();
+        known.workflows.insert(workflow.name.clone(), Some(workflow));
+    }
+    known.workflows.insert("unread".into(), None);
+    let branches = |one: &'static str, other: &'static str, limit: u32| {
+        let both = |lanes: ParallelBranches| {
+            let lanes = lanes.limit(limit).branch("a", |b| b.then(workflow(one)));
+            lanes.branch("b", |b| b.then(workflow(other)))
+        };
+        said_by(work().parallel(both), &known)
+    };
+    let is_said = |lines: &[String]| {
+        lines.len() == 1
+            && lines[0].starts_with("warning: `a` and `b` both have sessions that may change files")
+    };
+    for (one, other) in [("writes", "writes"), ("writes", "nested"), ("calls", "nested")] {
+        assert!(is_said(&branches(one, other, 0)), "{one}, {other}: {:?}", branches(one, other, 0));
+        assert_eq!(branches(one, other, 1), nothing());
+    }
+    for other in ["reads", "commands", "unread"] {
+        assert_eq!(branches("writes", other, 0), nothing(), "{other}");
+    }
+    let rings = branches("ring", "gnir", 0);
+    assert!(rings.iter().all(|line| line.contains("without end")), "{rings:?}");
 }
 
 #[test]
