@@ -302,7 +302,7 @@ fn of_input(input: &WorkflowInput) -> Value {
 }
 
 /// Returns the schema of the text of a node, if not every text is possible.
-fn of_text(outline: &Outline<'_>, node: &Node) -> Option<Value> {
+pub(super) fn of_text(outline: &Outline<'_>, node: &Node) -> Option<Value> {
     let is_sure = is_seen_only_completed(outline);
     match &node.kind {
         NodeKind::Ask(AskNode { choices, default, .. }) if !choices.is_empty() => {
@@ -331,7 +331,7 @@ fn is_seen_only_completed(outline: &Outline<'_>) -> bool {
 }
 
 /// Returns the schema of the value of a node.
-fn of_value<'w>(
+pub(super) fn of_value<'w>(
     workflow: &'w Workflow,
     known: &'w CheckContext<'_>,
     act: &'w NodeKind,

@@ -16,6 +16,7 @@ use minijinja::machinery::{parse, parse_expr};
 pub use compared::{ComparedSide, Comparison, Filter, Pair, Relation, SideKnowledge, ValueKind};
 pub(in crate::graph) use facts::ITEM;
 pub use iterations::IterationRange;
+pub(super) use tree::start as start_of;
 
 use super::{TemplateError, TemplatePosition, at, caught, limits, syntax};
 use crate::graph::workflow::{Expression, Template};

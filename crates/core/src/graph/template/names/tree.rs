@@ -436,7 +436,7 @@ fn as_compared(mut parts: Vec<String>) -> Vec<String> {
 }
 
 /// Returns the start of a path. The span of a later part starts after it.
-pub(super) fn start(expression: &Expr<'_>) -> Span {
+pub(in crate::graph::template) fn start(expression: &Expr<'_>) -> Span {
     base(expression).map_or_else(|| expression.span(), start)
 }
 
