@@ -5,11 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use minijinja::machinery::Span;
 use minijinja::machinery::ast::{BinOpKind, CallArg, CompareOpKind, Expr, Stmt};
 
-use super::compared::{self, Comparison, Pair, SideKnowledge, equals, pair, within};
+use super::compared::{
+    self, Compared, Comparison, Pair, SideKnowledge, constant, equals, literals, pair, with_named, within,
+};
 use super::facts::{ITEM, defined, keys, path, path_with_items};
 use super::iterations::{IterationRange, iterations};
 use super::{OutputSense, TemplateNames, Use, UsedFunction, WordKind, place};
 use crate::graph::ids::folded;
+use crate::graph::template::TemplatePosition;
 
 /// The state of a walk.
 pub(super) struct NameWalk<'s> {
@@ -23,6 +26,12 @@ pub(super) struct NameWalk<'s> {
     once: BTreeSet<String>,
     /// The path that each of these names stands for.
     aliases: BTreeMap<String, Vec<String>>,
+    /// Such names for a value after filters.
+    filtered: BTreeMap<String, Compared>,
+    /// Such names for a literal.
+    literals: BTreeMap<String, (serde_json::Value, TemplatePosition)>,
+    /// Such names for a list of literals.
+    lists: BTreeMap<String, Vec<(serde_json::Value, TemplatePosition)>>,
     /// Paths that an enclosing condition guarantees to be defined.
     guards: Vec<Vec<String>>,
     /// The iterations that the enclosing conditions leave.
@@ -60,6 +69,9 @@ impl<'s> NameWalk<'s> {
             made: BTreeMap::new(),
             once,
             aliases: BTreeMap::new(),
+            filtered: BTreeMap::new(),
+            literals: BTreeMap::new(),
+            lists: BTreeMap::new(),
             guards: Vec::new(),
             iterations: IterationRange::ALL,
         }
@@ -67,13 +79,56 @@ impl<'s> NameWalk<'s> {
 
     /// Records that a name stands for a value, or for each item of a value.
     fn alias(&mut self, target: &Expr<'_>, value: &Expr<'_>, item: Option<&str>) {
-        let (Expr::Var(name), Some(parts)) = (target, path_with_items(value)) else { return };
+        let Expr::Var(name) = target else { return };
         if !self.once.contains(name.id) {
             return;
         }
+        let name = name.id.to_owned();
+        let Some(parts) = path_with_items(value) else {
+            if item.is_none() {
+                self.name_value(name, value);
+            }
+            return;
+        };
         let Some(mut whole) = self.whole(parts) else { return };
         whole.extend(item.map(str::to_owned));
-        self.aliases.insert(name.id.to_owned(), whole);
+        self.aliases.insert(name, whole);
+    }
+
+    /// Records that a name stands for a literal, or for a value after filters.
+    fn name_value(&mut self, name: String, value: &Expr<'_>) {
+        if let Some(literal) = constant(self.source, value) {
+            self.literals.insert(name, literal);
+        } else if let Some(list) = literals(self.source, value) {
+            self.lists.insert(name, list);
+        } else if let Some(value) = compared::value(value)
+            && let Some(path) = self.whole(value.path)
+        {
+            self.filtered.insert(name, Compared { path, ..value });
+        }
+    }
+
+    /// Returns the entry of a name that the template defines.
+    fn named<'n, T>(&self, names: &'n BTreeMap<String, T>, side: &Expr<'_>) -> Option<&'n T> {
+        let Expr::Var(name) = side else { return None };
+        names.get(name.id).filter(|_| self.is_own(name.id))
+    }
+
+    /// Reads the comparison in `left == right`.
+    fn equals(&self, left: &Expr<'_>, right: &Expr<'_>) -> Option<Comparison> {
+        match (self.named(&self.literals, left), self.named(&self.literals, right)) {
+            (None, Some(literal)) => with_named(left, std::slice::from_ref(literal)),
+            (Some(literal), None) => with_named(right, std::slice::from_ref(literal)),
+            _ => equals(self.source, left, right),
+        }
+    }
+
+    /// Reads the comparison in `left in right`.
+    fn within(&self, left: &Expr<'_>, right: &Expr<'_>) -> Option<Comparison> {
+        match self.named(&self.lists, right) {
+            Some(list) => with_named(left, list),
+            None => within(self.source, left, right),
+        }
     }
 
     /// Replaces a name that the template defines by the path it stands for, if that is known.
@@ -159,8 +214,8 @@ impl<'s> NameWalk<'s> {
             Expr::UnaryOp(one) => self.expression(&one.expr),
             Expr::BinOp(two) => {
                 self.compare(match two.op {
-                    BinOpKind::Eq | BinOpKind::Ne => equals(self.source, &two.left, &two.right),
-                    BinOpKind::In => within(self.source, &two.left, &two.right),
+                    BinOpKind::Eq | BinOpKind::Ne => self.equals(&two.left, &two.right),
+                    BinOpKind::In => self.within(&two.left, &two.right),
                     _ => None,
                 });
                 self.pair(match two.op {
@@ -183,8 +238,8 @@ impl<'s> NameWalk<'s> {
                 let mut left = &compare.expr;
                 for op in &compare.ops {
                     self.compare(match op.op {
-                        CompareOpKind::Eq | CompareOpKind::Ne => equals(self.source, left, &op.expr),
-                        CompareOpKind::In | CompareOpKind::NotIn => within(self.source, left, &op.expr),
+                        CompareOpKind::Eq | CompareOpKind::Ne => self.equals(left, &op.expr),
+                        CompareOpKind::In | CompareOpKind::NotIn => self.within(left, &op.expr),
                         _ => None,
                     });
                     self.pair(match op.op {
@@ -206,6 +261,7 @@ impl<'s> NameWalk<'s> {
             }
             Expr::Filter(filter) => {
                 self.word(WordKind::Filter, filter.name, filter.span());
+                self.compare(compared::selected(self.source, filter));
                 let asks = matches!(filter.name, "default" | "d");
                 filter.expr.iter().for_each(|operand| self.operand(operand, asks));
                 self.args(&filter.args);
@@ -258,7 +314,15 @@ impl<'s> NameWalk<'s> {
     }
 
     fn compare(&mut self, comparison: Option<Comparison>) {
-        let Some(comparison) = comparison else { return };
+        let Some(mut comparison) = comparison else { return };
+        if let [name] = comparison.path.as_slice()
+            && let Some(value) = self.filtered.get(name).filter(|_| self.is_own(name))
+        {
+            comparison.filters = [value.filters.clone(), comparison.filters].concat();
+            comparison.path = value.path.clone();
+            self.names.comparisons.push(comparison);
+            return;
+        }
         if let Some(path) = self.whole(comparison.path.clone()) {
             self.names.comparisons.push(Comparison { path, ..comparison });
         }
