@@ -39,14 +39,16 @@ pub(super) fn look(
             }
         }
         if !is_run_by_bash(node) {
-            for (offset, finding) in only_in_bash(&text) {
+            let hint = "run it with bash: `settings: { shell: bash }`";
+            for (offset, finding) in only_in_bash(&text, hint) {
                 let at = template.position(offset, &command.0);
                 found.node(node, GraphDiagnostic { field: "shell", ..finding }.at(Some(at)));
             }
         }
     }
     for (name, command) in &outline.workflow.checks {
-        for (_, finding) in only_in_bash(&ShellText::read(&CommandTemplate::plain(command).text)) {
+        let text = ShellText::read(&CommandTemplate::plain(command).text);
+        for (_, finding) in only_in_bash(&text, "call bash in it: `bash -c '…'`") {
             found.whole(GraphDiagnostic { field: "checks", ..finding }.key(Some(name.clone())));
         }
     }
@@ -58,12 +60,11 @@ fn is_run_by_bash(_node: &OutlineNode<'_>) -> bool {
 }
 
 /// Reports each kind of syntax that `sh` does not have, once.
-fn only_in_bash(text: &ShellText) -> Vec<(usize, GraphDiagnostic)> {
+fn only_in_bash(text: &ShellText, hint: &str) -> Vec<(usize, GraphDiagnostic)> {
     let mut seen = BTreeSet::new();
     let first = text.bashisms().iter().filter(|(_, what)| seen.insert(*what));
     let finding = |(offset, what): &(usize, &'static str)| {
         let text = format!("{what} needs bash, but `sh` runs this command");
-        let hint = "run it with bash: `settings: { shell: bash }`";
         (*offset, GraphDiagnostic::warning(None, "", text).hint(hint))
     };
     first.map(finding).collect()

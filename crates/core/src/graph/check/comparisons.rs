@@ -19,7 +19,7 @@ use crate::graph::template::names::{
 };
 use crate::graph::template::order;
 use crate::graph::walk::MAX_DEPTH;
-use crate::graph::workflow::{AskNode, InputKind, Node, NodeKind, OnFailure, Workflow, WorkflowInput};
+use crate::graph::workflow::{AskNode, InputKind, Node, NodeKind, Workflow, WorkflowInput};
 use crate::run::FinalStatus;
 use crate::tasks::TaskStatus;
 
@@ -320,7 +320,7 @@ fn of_input(input: &WorkflowInput) -> Value {
 
 /// Returns the schema of the text of a node, if not every text is possible.
 pub(super) fn of_text(outline: &Outline<'_>, node: &Node) -> Option<Value> {
-    let is_sure = is_seen_only_completed(outline);
+    let is_sure = outline.shows_only_completed();
     match &node.kind {
         NodeKind::Ask(AskNode { choices, default, .. }) if !choices.is_empty() => {
             // A failed question, which no one answered, has an empty text.
@@ -336,15 +336,6 @@ pub(super) fn of_text(outline: &Outline<'_>, node: &Node) -> Option<Value> {
         }
         _ => None,
     }
-}
-
-/// Returns whether templates only see outputs of completed nodes, because the run never continues
-/// after a failure.
-fn is_seen_only_completed(outline: &Outline<'_>) -> bool {
-    outline.nodes.iter().all(|node| {
-        let goes_on = matches!(node.node.kind, NodeKind::Parallel(_) | NodeKind::TaskLoop(_));
-        node.node.on_failure == OnFailure::Fail && node.node.retry.times == 0 && !goes_on
-    })
 }
 
 /// Returns the schema of the value of a node.

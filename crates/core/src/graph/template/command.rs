@@ -6,7 +6,7 @@
 
 mod carried;
 
-use minijinja::machinery::ast::Stmt;
+use minijinja::machinery::ast::{Expr, Stmt};
 use minijinja::machinery::{Span, parse};
 
 pub use carried::CarriedText;
@@ -109,7 +109,7 @@ impl CommandWalk<'_> {
             }
             Stmt::EmitExpr(emit) => {
                 let carried = self.carrier.of(&emit.expr);
-                self.emit(carried, super::names::start_of(&emit.expr));
+                self.emit(carried, first(&emit.expr));
             }
             Stmt::ForLoop(each) => {
                 let items = self.carrier.items_of(&each.iter);
@@ -178,5 +178,15 @@ impl CommandWalk<'_> {
         self.command.text.push(VALUE);
         let position = at(self.source, offset);
         self.command.values.push(CommandValue { at: at_text, position, carried });
+    }
+}
+
+/// Returns the start of the first value in an expression.
+fn first(expression: &Expr<'_>) -> Span {
+    match expression {
+        Expr::Filter(filter) => filter.expr.as_ref().map_or_else(|| filter.span(), first),
+        Expr::BinOp(two) => first(&two.left),
+        Expr::IfExpr(choice) => first(&choice.true_expr),
+        other => super::names::start_of(other),
     }
 }

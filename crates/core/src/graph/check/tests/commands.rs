@@ -339,7 +339,7 @@ fn a_check_that_needs_bash_is_a_warning() {
     assert_eq!(
         said(builder),
         ["warning: `set -o pipefail` needs bash, but `sh` runs this command → checks[all] \
-          (run it with bash: `settings: { shell: bash }`)"]
+          (call bash in it: `bash -c '…'`)"]
     );
 }
 
