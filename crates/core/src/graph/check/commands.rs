@@ -17,7 +17,7 @@ use super::suggest::shown;
 use crate::graph::template::command::{CarriedText, CommandTemplate, CommandValue};
 use crate::graph::template::names::ITEM;
 use crate::graph::workflow::{NodeKind, ShellNode};
-use shell_text::{Quoting, ShellText};
+use shell_text::{ShellQuotes, ShellText};
 use words::Speaker;
 
 pub(super) fn look(
@@ -75,9 +75,9 @@ fn found_words(
     outline: &Outline<'_>,
     known: &CheckContext<'_>,
     value: &CommandValue,
-    quoting: Quoting,
+    quoting: ShellQuotes,
 ) -> Option<GraphDiagnostic> {
-    let is_safe = |carried: &&CarriedText| quoting == Quoting::Single && !carried.may_have_quote;
+    let is_safe = |carried: &&CarriedText| quoting == ShellQuotes::Single && !carried.may_have_quote;
     let mut carried = value.carried.iter().filter(|carried| !is_safe(carried));
     let (path, speaker) = carried.find_map(|carried| {
         let path = carried.value();
@@ -92,22 +92,22 @@ fn found_words(
         Speaker::Feedback => format!("{name} may repeat an agent's text, and"),
     };
     let finding = match quoting {
-        Quoting::None => GraphDiagnostic::error(
+        ShellQuotes::None => GraphDiagnostic::error(
             None,
             "shell",
             format!("{text} the shell would run it as part of the command"),
         ),
-        Quoting::Single => GraphDiagnostic::warning(
+        ShellQuotes::Single => GraphDiagnostic::warning(
             None,
             "shell",
             format!("{text} a `'` in it ends the quotes: the shell would run the rest"),
         ),
-        Quoting::Double => GraphDiagnostic::warning(
+        ShellQuotes::Double => GraphDiagnostic::warning(
             None,
             "shell",
             format!("{text} quotes do not help: the shell would run a `$(…)` in it"),
         ),
-        Quoting::Document => GraphDiagnostic::warning(
+        ShellQuotes::Document => GraphDiagnostic::warning(
             None,
             "shell",
             format!("{text} a line in it may end the here-document: the shell would run the rest"),

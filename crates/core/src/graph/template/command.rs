@@ -26,7 +26,7 @@ pub struct CommandTemplate {
     /// The text, with [`VALUE`] for each value. The branches of a condition follow each other.
     pub text: String,
     pub values: Vec<CommandValue>,
-    /// Where pieces of the text start: there, and in the source.
+    /// The start of each piece of the text: there, and in the source.
     pieces: Vec<(usize, usize)>,
 }
 

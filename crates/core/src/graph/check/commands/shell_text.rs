@@ -17,9 +17,9 @@ const RESERVED: [&str; 14] =
 /// Stands for a quoted character, an expansion or a value in the plain text of a word.
 pub(super) const HIDDEN: char = '\u{1}';
 
-/// How the shell reads a place of a command line.
+/// The quotes around a place of a command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Quoting {
+pub(super) enum ShellQuotes {
     None,
     Single,
     Double,
@@ -30,7 +30,7 @@ pub(super) enum Quoting {
 /// A command line that has been read.
 #[derive(Debug, Default)]
 pub(super) struct ShellText {
-    quotings: Vec<(usize, Quoting)>,
+    quotings: Vec<(usize, ShellQuotes)>,
     bashisms: Vec<(usize, &'static str)>,
     /// True if a quote or a bracket is open at the end.
     is_open: bool,
@@ -55,9 +55,9 @@ impl ShellText {
     }
 
     /// Returns how the shell reads a value.
-    pub(super) fn quoting_at(&self, offset: usize) -> Quoting {
+    pub(super) fn quoting_at(&self, offset: usize) -> ShellQuotes {
         let found = self.quotings.iter().find(|(at, _)| *at == offset);
-        found.map_or(Quoting::None, |(_, quoting)| *quoting)
+        found.map_or(ShellQuotes::None, |(_, quoting)| *quoting)
     }
 
     /// Returns the syntax that `sh` does not have, each with its place.
@@ -74,7 +74,7 @@ enum ListEnd {
     Backquote,
 }
 
-/// Whether words are commands: the items of an array are not.
+/// The choice to take words for commands or not: the items of an array are none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Silence {
     No,
@@ -223,7 +223,7 @@ impl<'t> Reader<'t> {
         {
             self.found(start, "`((…))`");
             let end = start + 2 + inside.len();
-            self.quote_values(start, end, Quoting::None);
+            self.quote_values(start, end, ShellQuotes::None);
             self.at = end + 2;
             return;
         }
@@ -307,7 +307,7 @@ impl<'t> Reader<'t> {
                 self.at
             });
             if document.is_quoted {
-                self.quote_values(begin, end, Quoting::Document);
+                self.quote_values(begin, end, ShellQuotes::Document);
                 continue;
             }
             let after = std::mem::replace(&mut self.at, begin);
@@ -315,8 +315,8 @@ impl<'t> Reader<'t> {
             while self.at < end {
                 match self.rest().chars().next() {
                     Some('\\') => self.skip_two(),
-                    Some('$' | '`') => self.expansion(&mut scratch, Quoting::Document),
-                    Some(_) => self.take(&mut scratch, Quoting::Document),
+                    Some('$' | '`') => self.expansion(&mut scratch, ShellQuotes::Document),
+                    Some(_) => self.take(&mut scratch, ShellQuotes::Document),
                     None => break,
                 }
             }
@@ -393,7 +393,7 @@ impl<'t> Reader<'t> {
     fn comment(&mut self) {
         let length = self.rest().find('\n').unwrap_or(self.rest().len());
         // A new line in a value ends the comment.
-        self.quote_values(self.at, self.at + length, Quoting::None);
+        self.quote_values(self.at, self.at + length, ShellQuotes::None);
         self.at += length;
     }
 
@@ -416,7 +416,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Reads one character, which may be a value.
-    fn take(&mut self, word: &mut Word, quoting: Quoting) {
+    fn take(&mut self, word: &mut Word, quoting: ShellQuotes) {
         let Some(next) = self.rest().chars().next() else { return };
         if next == VALUE {
             self.read.quotings.push((self.at, quoting));
@@ -431,7 +431,7 @@ impl<'t> Reader<'t> {
         self.at += self.rest().chars().next().map_or(0, char::len_utf8);
     }
 
-    fn quote_values(&mut self, begin: usize, end: usize, quoting: Quoting) {
+    fn quote_values(&mut self, begin: usize, end: usize, quoting: ShellQuotes) {
         let inside = self.text.get(begin..end).unwrap_or_default();
         self.read.quotings.extend(inside.match_indices(VALUE).map(|(at, _)| (begin + at, quoting)));
     }
@@ -441,10 +441,10 @@ impl<'t> Reader<'t> {
     }
 
     fn give_up(&mut self) {
-        self.give_up_in(Quoting::None);
+        self.give_up_in(ShellQuotes::None);
     }
 
-    fn give_up_in(&mut self, quoting: Quoting) {
+    fn give_up_in(&mut self, quoting: ShellQuotes) {
         self.quote_values(self.at, self.text.len(), quoting);
         self.read.is_open = true;
         self.at = self.text.len();

@@ -37,7 +37,7 @@ impl CarriedText {
     }
 }
 
-/// Whether a definition certainly takes effect.
+/// The certainty that a definition takes effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Definition {
     Sure,

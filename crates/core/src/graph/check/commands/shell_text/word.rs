@@ -1,7 +1,7 @@
 //! Reads the pieces of a word: quotes, escapes and expansions, and the commands inside them.
 
 use super::super::bashisms;
-use super::{DEEPEST, HIDDEN, ListEnd, Quoting, Reader, Silence, Word};
+use super::{DEEPEST, HIDDEN, ListEnd, Reader, ShellQuotes, Silence, Word};
 use crate::graph::template::command::VALUE;
 
 impl Reader<'_> {
@@ -14,8 +14,8 @@ impl Reader<'_> {
             }
             Some('\'') => self.single(word),
             Some('"') => self.double(word),
-            Some('$' | '`') => self.expansion(word, Quoting::None),
-            Some(VALUE) => self.take(word, Quoting::None),
+            Some('$' | '`') => self.expansion(word, ShellQuotes::None),
+            Some(VALUE) => self.take(word, ShellQuotes::None),
             Some(plain) => {
                 word.text.push(plain);
                 self.at += plain.len_utf8();
@@ -27,9 +27,9 @@ impl Reader<'_> {
     fn single(&mut self, word: &mut Word) {
         let begin = self.at + 1;
         let Some(length) = self.text.get(begin..).and_then(|rest| rest.find('\'')) else {
-            return self.give_up_in(Quoting::Single);
+            return self.give_up_in(ShellQuotes::Single);
         };
-        self.quote_values(begin, begin + length, Quoting::Single);
+        self.quote_values(begin, begin + length, ShellQuotes::Single);
         word.text.push(HIDDEN);
         self.at = begin + length + 1;
     }
@@ -45,14 +45,14 @@ impl Reader<'_> {
                     return;
                 }
                 Some('\\') => self.skip_two(),
-                Some('$' | '`') => self.expansion(word, Quoting::Double),
-                Some(_) => self.take(word, Quoting::Double),
+                Some('$' | '`') => self.expansion(word, ShellQuotes::Double),
+                Some(_) => self.take(word, ShellQuotes::Double),
             }
         }
     }
 
     /// Reads `$…` or a command in backquotes.
-    pub(super) fn expansion(&mut self, word: &mut Word, quoting: Quoting) {
+    pub(super) fn expansion(&mut self, word: &mut Word, quoting: ShellQuotes) {
         let start = self.at;
         word.text.push(HIDDEN);
         if self.rest().starts_with('`') {
@@ -71,7 +71,7 @@ impl Reader<'_> {
                 self.list(ListEnd::Bracket, Silence::No);
             }
             Some('{') => self.parameter(start, quoting),
-            Some('\'') if quoting == Quoting::None => {
+            Some('\'') if quoting == ShellQuotes::None => {
                 self.found(start, "`$'…'`");
                 self.escaped();
             }
@@ -95,15 +95,15 @@ impl Reader<'_> {
         let mut scratch = Word::default();
         while self.at < end {
             match self.rest().chars().next() {
-                Some('$' | '`') => self.expansion(&mut scratch, Quoting::None),
-                _ => self.take(&mut scratch, Quoting::None),
+                Some('$' | '`') => self.expansion(&mut scratch, ShellQuotes::None),
+                _ => self.take(&mut scratch, ShellQuotes::None),
             }
         }
         self.at = self.at.max(end + 2);
     }
 
     /// Reads `${…}` from its brace on.
-    fn parameter(&mut self, start: usize, quoting: Quoting) {
+    fn parameter(&mut self, start: usize, quoting: ShellQuotes) {
         self.at += 1;
         bashisms::parameter(self.rest()).into_iter().for_each(|what| self.found(start, what));
         let mut scratch = Word::default();
@@ -119,8 +119,8 @@ impl Reader<'_> {
                     break;
                 }
                 Some('\\') => self.skip_two(),
-                Some('\'') if quoting == Quoting::None => self.single(&mut scratch),
-                Some('"') if quoting != Quoting::Document => self.double(&mut scratch),
+                Some('\'') if quoting == ShellQuotes::None => self.single(&mut scratch),
+                Some('"') if quoting != ShellQuotes::Document => self.double(&mut scratch),
                 Some('$' | '`') => self.expansion(&mut scratch, quoting),
                 Some(_) => self.take(&mut scratch, quoting),
             }
@@ -143,7 +143,7 @@ impl Reader<'_> {
                     return;
                 }
                 Some('\\') => self.skip_two(),
-                Some(_) => self.take(&mut scratch, Quoting::Single),
+                Some(_) => self.take(&mut scratch, ShellQuotes::Single),
             }
         }
     }
