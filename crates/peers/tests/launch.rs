@@ -78,6 +78,7 @@ fn isolated(isolation: Isolation) -> Given {
 
 fn plan() -> SessionPlan {
     SessionPlan {
+        env: Default::default(),
         session: SessionId::new("11111111-1111-4111-8111-111111111111"),
         resume: false,
         prompt: "-x \"{input}\"\n".into(),

@@ -9,6 +9,7 @@
 //! | [`structure`] | Are ids valid and unique, blocks non-empty and not too deep? |
 //! | `texts`, `values` | Are templates well formed? Do their names and the parts of values exist? |
 //! | `comparisons` | Can a value equal the literal it is compared with? |
+//! | `commands` | Can the shell run an agent's words? Does `sh` understand the command? |
 //! | `order` | Has a node run before another node uses its output? |
 //! | `inputs` | Do defaults and choices fit their input? Is every input used? |
 //! | `schemas` | Does Windlass support all keywords of a schema? |
@@ -19,6 +20,8 @@
 mod bounds;
 mod branches;
 mod calls;
+mod certainty;
+mod commands;
 mod comparisons;
 mod context;
 mod diagnostic;
@@ -98,6 +101,7 @@ fn look(outline: &Outline<'_>, known: &CheckContext<'_>, doubts: UnreadParts, fo
     calls::look(outline, known, found);
     reach::look(outline, found);
     bounds::look(outline, known, found);
+    commands::look(outline, known, doubts, found);
     branches::look(outline, known, found);
 }
 

@@ -7,6 +7,7 @@
 //! - A line with only block tags disappears; every other newline stays (`lines`).
 //! - Values of different kinds have no order (`order`).
 
+pub mod command;
 mod limits;
 mod lines;
 pub mod names;

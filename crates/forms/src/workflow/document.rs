@@ -116,9 +116,14 @@ pub fn said_name(text: &str) -> Option<String> {
 /// The name of a document that gives none.
 const NAMELESS: &str = "?";
 
-/// Returns the JSON Schema of workflow documents, for editors.
-pub fn schema() -> &'static str {
-    include_str!("document/schema.json")
+/// Stands for the names of the drivers in the schema.
+const DRIVERS: &str = "[\"DRIVER\"]";
+
+/// Returns the JSON Schema of workflow documents, for editors. It offers these drivers.
+pub fn schema(drivers: &[&str]) -> String {
+    let named: Vec<String> =
+        drivers.iter().map(|driver| serde_json::Value::from(*driver).to_string()).collect();
+    include_str!("document/schema.json").replace(DRIVERS, &format!("[{}]", named.join(", ")))
 }
 
 impl WorkflowDocument {

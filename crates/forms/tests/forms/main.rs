@@ -12,3 +12,4 @@ mod workflow_broken;
 mod workflow_builder;
 mod workflow_examples;
 mod workflow_random;
+mod workflow_sound;

@@ -6,15 +6,17 @@ use std::path::{Path, PathBuf};
 use windlass_core::graph::ids::is_id;
 use windlass_forms::workflow::builtin;
 use windlass_forms::workflow::document::{print, read, schema, starter};
+use windlass_peers::agent::Agents;
 
 use super::{WorkflowEntry, catalog_with};
 use crate::home::Home;
 use crate::new_file::{self, NewFileScope};
 use crate::user_error::{UserError, UserErrorKind};
 
-/// Returns the JSON Schema of workflow documents.
-pub fn document_schema() -> &'static str {
-    schema()
+/// Returns the JSON Schema of workflow documents, with the drivers that exist.
+pub fn document_schema() -> String {
+    let agents = Agents::default();
+    schema(&agents.iter().map(|driver| driver.name()).collect::<Vec<_>>())
 }
 
 /// Writes a commented document and returns its path. Never overwrites a file.

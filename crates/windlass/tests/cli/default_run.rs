@@ -239,7 +239,7 @@ fn an_event_goes_to_the_newest_run_that_is_not_over() {
 name: gate
 nodes:
   - { id: w, wait: { event: go } }
-  - { id: s, shell: "echo {{ outputs.w }} > got" }
+  - { id: s, shell: "echo '{{ outputs.w }}' > got" }
 "#;
     stage.place.write("repo/.windlass/workflows/gate.yaml", document);
     let start = ["run", "--workflow", "gate", "--detach"];

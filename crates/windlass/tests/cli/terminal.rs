@@ -317,7 +317,7 @@ nodes:
     branches:
       a: [ { id: ship, ask: 'Ship it?', choices: [yes, no], default: no } ]
       b: [ { id: name, ask: 'Which name?' } ]
-  - { id: end, shell: 'echo {{ outputs.ship.text }} {{ outputs.name.text }}' }
+  - { id: end, shell: 'echo {{ outputs.ship.text }} \"{{ outputs.name.text }}\"' }
 ";
 
 #[test]

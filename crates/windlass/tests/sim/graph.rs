@@ -288,7 +288,7 @@ fn a_run_within_a_run_gives_its_structured_answer() {
 
 #[test]
 fn a_template_that_has_no_value_is_not_tried_again() {
-    let document = "name: odd\nnodes:\n  - { id: plan, prompt: Plan., schema: { type: object } }\n  - { id: go, shell: 'echo {{ outputs.plan.value.steps }}', retry: { times: 5, delay: 1h } }\n";
+    let document = "name: odd\nnodes:\n  - { id: plan, prompt: Plan., schema: { type: object } }\n  - { id: go, shell: 'echo \"{{ outputs.plan.value.steps }}\"', retry: { times: 5, delay: 1h } }\n";
     let place = place(json!({"plan": turn("{}")}), &[document]);
     let ran = place.go(&["run", "--workflow", "odd", "--json"]);
     ran.assert_ended(4, "failed", "template", 1);
@@ -298,7 +298,7 @@ fn a_template_that_has_no_value_is_not_tried_again() {
 #[test]
 fn no_block_no_run_and_no_task_is_tried_again_for_a_template_without_a_value() {
     let rounds = "name: rounds\nnodes:\n  - id: all\n    loop: { until: outputs.plan.value.done, max: 3 }\n    retry: { times: 5, delay: 1h }\n    do:\n      - { id: plan, prompt: Plan., schema: { type: object, properties: { done: { type: boolean } } } }\n";
-    let inner = "name: inner\nnodes:\n  - { id: plan, prompt: Plan., schema: { type: object } }\n  - { id: go, shell: 'echo {{ outputs.plan.value.steps }}' }\n";
+    let inner = "name: inner\nnodes:\n  - { id: plan, prompt: Plan., schema: { type: object } }\n  - { id: go, shell: 'echo \"{{ outputs.plan.value.steps }}\"' }\n";
     let outer = "name: outer\nnodes:\n  - { id: sub, workflow: inner, retry: { times: 5, delay: 1h } }\n";
     let tasks = "name: all\nnodes:\n  - id: t\n    task_loop: { attempts: 3 }\n    do:\n      - { id: go, shell: 'echo {{ task.steps }}' }\n";
     let place = place(json!({"plan": turn("{}")}), &[rounds, inner, outer, tasks]);

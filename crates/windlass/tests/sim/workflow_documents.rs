@@ -365,6 +365,7 @@ fn the_schema_is_json() {
     let place = place(json!([last_turn()]));
     let schema: Value = serde_json::from_str(&place.go(&["workflow", "schema"]).stdout).unwrap();
     assert_eq!(schema["required"], json!(["name", "nodes"]));
+    assert_eq!(schema["$defs"]["settings"]["properties"]["driver"]["examples"], json!(["claude", "sim"]));
 }
 
 #[test]

@@ -1,20 +1,26 @@
 //! Checks that the branches of a parallel block can run at the same time.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use super::context::CheckContext;
 use super::diagnostic::{GraphDiagnostic, GraphDiagnostics};
 use super::outline::{Outline, OutlineNode};
 use crate::entity::EntityKind;
-use crate::graph::workflow::{Node, NodeKind, ParallelBranch, ParallelNode, PromptSource, Session};
+use crate::graph::walk;
+use crate::graph::workflow::{
+    Node, NodeKind, ParallelBranch, ParallelNode, PromptSource, Session, WorkflowNode,
+};
 use crate::id::NodeId;
 use crate::looping::LoopMode;
 use crate::registry::limits::may_change_files;
+use crate::spec::MAX_DEPTH;
 
 pub(super) fn look(outline: &Outline<'_>, known: &CheckContext<'_>, found: &mut GraphDiagnostics) {
+    let mut writers_below = Writers { known, of: HashMap::new() };
     for node in &outline.nodes {
         if let NodeKind::Parallel(ParallelNode { limit, branches, .. }) = &node.node.kind {
-            let writing = writing(outline, node, branches, known);
+            let writing = writing(outline, node, branches, &mut writers_below);
             form(node, *limit, branches, &writing, found);
             if *limit != 1 {
                 writers(node, &writing, found);
@@ -83,10 +89,10 @@ fn writing<'w>(
     outline: &Outline<'_>,
     node: &OutlineNode<'_>,
     branches: &'w [ParallelBranch],
-    known: &CheckContext<'_>,
+    writers: &mut Writers<'_>,
 ) -> Vec<&'w str> {
     let ranges = outline.blocks(node).into_iter().zip(branches);
-    let writing = ranges.filter(|(range, _)| writes(outline, range.clone(), known));
+    let writing = ranges.filter(|(range, _)| writes(outline, range.clone(), writers));
     writing.map(|(_, branch)| branch.name.as_str()).take(2).collect()
 }
 
@@ -105,12 +111,50 @@ fn writers(node: &OutlineNode<'_>, writing: &[&str], found: &mut GraphDiagnostic
     }
 }
 
-fn writes(outline: &Outline<'_>, range: Range<usize>, known: &CheckContext<'_>) -> bool {
+fn writes(outline: &Outline<'_>, range: Range<usize>, writers: &mut Writers<'_>) -> bool {
     let nodes = outline.nodes.get(range).unwrap_or_default();
-    nodes.iter().any(|node| match &node.node.kind {
-        NodeKind::Session(session) => source_writes(&session.source, known),
-        _ => false,
-    })
+    nodes.iter().any(|node| writers.writes(node.node, 0))
+}
+
+/// The workflows whose sessions may change files, computed once for each.
+struct Writers<'k> {
+    known: &'k CheckContext<'k>,
+    of: HashMap<&'k str, bool>,
+}
+
+impl<'k> Writers<'k> {
+    /// Returns whether a session of the node itself, or of the workflow that it runs, may change files.
+    fn writes(&mut self, node: &Node, depth: u32) -> bool {
+        match &node.kind {
+            NodeKind::Session(session) => source_writes(&session.source, self.known),
+            NodeKind::Workflow(WorkflowNode { name, .. }) => self.workflow_writes(name, depth + 1),
+            _ => false,
+        }
+    }
+
+    /// Returns whether a session of a workflow may change files. Nothing is said of an unknown workflow.
+    fn workflow_writes(&mut self, name: &str, depth: u32) -> bool {
+        let Some((name, Some(workflow))) = self.known.workflows.get_key_value(name) else { return false };
+        if depth > MAX_DEPTH {
+            return false;
+        }
+        if let Some(writes) = self.of.get(name.as_str()) {
+            return *writes;
+        }
+        // Workflows that run each other add nothing new the second time.
+        self.of.insert(name, false);
+        let writes = self.any(&workflow.body, depth, 0);
+        self.of.insert(name, writes);
+        writes
+    }
+
+    fn any(&mut self, body: &'k [Node], depth: u32, nesting: usize) -> bool {
+        nesting <= walk::MAX_DEPTH
+            && body.iter().any(|node| {
+                self.writes(node, depth)
+                    || node.kind.blocks().iter().any(|block| self.any(block.body, depth, nesting + 1))
+            })
+    }
 }
 
 /// Returns whether a session may change files. An entity without a tool that changes files only reads.

@@ -18,7 +18,8 @@ use crate::graph::template::names::{
     ComparedSide, Comparison, Filter, ITEM, Pair, Relation, SideKnowledge, ValueKind,
 };
 use crate::graph::template::order;
-use crate::graph::workflow::{AskNode, InputKind, Node, NodeKind, OnFailure, Workflow, WorkflowInput};
+use crate::graph::walk::MAX_DEPTH;
+use crate::graph::workflow::{AskNode, InputKind, Node, NodeKind, Workflow, WorkflowInput};
 use crate::run::FinalStatus;
 use crate::tasks::TaskStatus;
 
@@ -33,8 +34,8 @@ pub(super) fn look(
     found: &mut GraphDiagnostics,
 ) -> Vec<GraphDiagnostic> {
     let Some((root, rest)) = form(outline, known, &comparison.path) else { return Vec::new() };
-    let Some(schema) = inside(&root, rest) else { return Vec::new() };
-    let form = PossibleValues { root: &root, schema };
+    let Some(schema) = inside(&root, &root, rest, 0) else { return Vec::new() };
+    let form = PossibleValues { root: &root, schema: &schema };
     let wrong = comparison.with.iter().filter(|(value, _)| !form.can_be(comparison, value));
     wrong.map(|(value, at)| form.finding(comparison, value, found).at(Some(*at))).collect()
 }
@@ -68,7 +69,7 @@ fn kind(outline: &Outline<'_>, known: &CheckContext<'_>, side: &ComparedSide) ->
         SideKnowledge::Kind(kind) => Some(*kind),
         SideKnowledge::Path(path) => {
             let (root, rest) = form(outline, known, path)?;
-            kind_in(&root, inside(&root, rest)?)
+            kind_in(&root, inside(&root, &root, rest, 0)?.as_ref())
         }
     }
 }
@@ -117,6 +118,10 @@ impl<'s> PossibleValues<'s> {
             },
             Relation::Holds if !comparison.filters.is_empty() => true,
             Relation::Holds => self.holds(value),
+            Relation::PartOf => match (self.words_after(&comparison.filters), value.as_str()) {
+                (Some(words), Some(text)) => words.iter().any(|word| text.contains(word.as_str())),
+                _ => true,
+            },
         }
     }
 
@@ -167,6 +172,7 @@ impl<'s> PossibleValues<'s> {
                 Filter::Lower => words.iter_mut().for_each(|word| *word = word.to_lowercase()),
                 Filter::Upper => words.iter_mut().for_each(|word| *word = word.to_uppercase()),
                 Filter::Trim => words.iter_mut().for_each(|word| *word = word.trim().to_owned()),
+                Filter::Capitalize => words.iter_mut().for_each(|word| *word = capitalized(word)),
                 Filter::Default(default) => words.push(default.as_str()?.to_owned()),
             }
         }
@@ -193,6 +199,7 @@ impl<'s> PossibleValues<'s> {
         let text = match comparison.relation {
             Relation::Equals => format!("{name} is never {written}"),
             Relation::Holds => format!("{name} never contains {written}"),
+            Relation::PartOf => format!("{name} is never part of {written}"),
         };
         let finding = GraphDiagnostic::error(None, "", text);
         let is_input = comparison.path.first().is_some_and(|first| first == "inputs");
@@ -201,8 +208,11 @@ impl<'s> PossibleValues<'s> {
             let hint = format!("to ask whether it has a value, write `not {}`", comparison.path.join("."));
             return finding.maybe_hint(Some(hint));
         }
+        if comparison.path.first().is_some_and(|first| first == "iteration") && value == &json!(0) {
+            return finding.hint("the first iteration is 1");
+        }
         let words = match comparison.relation {
-            Relation::Equals => self.words_after(&comparison.filters),
+            Relation::Equals | Relation::PartOf => self.words_after(&comparison.filters),
             Relation::Holds => self.items().and_then(|items| items.words_after(&[])),
         };
         let near = words.as_deref().and_then(|words| {
@@ -244,6 +254,13 @@ fn alike(value: &Value) -> Vec<Value> {
     std::iter::once(value.clone()).chain(other).collect()
 }
 
+/// Writes the first letter large and the others small, as the filter does.
+fn capitalized(word: &str) -> String {
+    let mut letters = word.chars();
+    let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    first + &letters.as_str().to_lowercase()
+}
+
 fn listed(words: &[String]) -> Option<String> {
     let some: Vec<String> =
         words.iter().filter(|word| !word.is_empty()).take(LISTED).map(|word| shown(word)).collect();
@@ -261,7 +278,7 @@ fn form<'w>(
     let text = || Cow::Owned(json!({"type": "string"}));
     let (schema, used) = match parts.as_slice() {
         ["input" | "feedback"] => (text(), 1),
-        ["iteration"] => (Cow::Owned(json!({"type": "integer"})), 1),
+        ["iteration"] => (Cow::Owned(json!({"type": "integer", "minimum": 1})), 1),
         ["task", "status"] => (Cow::Owned(json!({"enum": TaskStatus::ALL.map(TaskStatus::word)})), 2),
         ["task", "id" | "name" | "description"] => (text(), 2),
         ["task", "priority"] => (Cow::Owned(json!({"type": ["number", "null"]})), 2),
@@ -302,8 +319,8 @@ fn of_input(input: &WorkflowInput) -> Value {
 }
 
 /// Returns the schema of the text of a node, if not every text is possible.
-fn of_text(outline: &Outline<'_>, node: &Node) -> Option<Value> {
-    let is_sure = is_seen_only_completed(outline);
+pub(super) fn of_text(outline: &Outline<'_>, node: &Node) -> Option<Value> {
+    let is_sure = outline.shows_only_completed();
     match &node.kind {
         NodeKind::Ask(AskNode { choices, default, .. }) if !choices.is_empty() => {
             // A failed question, which no one answered, has an empty text.
@@ -321,17 +338,8 @@ fn of_text(outline: &Outline<'_>, node: &Node) -> Option<Value> {
     }
 }
 
-/// Returns whether templates only see outputs of completed nodes, because the run never continues
-/// after a failure.
-fn is_seen_only_completed(outline: &Outline<'_>) -> bool {
-    outline.nodes.iter().all(|node| {
-        let goes_on = matches!(node.node.kind, NodeKind::Parallel(_) | NodeKind::TaskLoop(_));
-        node.node.on_failure == OnFailure::Fail && node.node.retry.times == 0 && !goes_on
-    })
-}
-
 /// Returns the schema of the value of a node.
-fn of_value<'w>(
+pub(super) fn of_value<'w>(
     workflow: &'w Workflow,
     known: &'w CheckContext<'_>,
     act: &'w NodeKind,
@@ -370,17 +378,34 @@ fn of_value<'w>(
     }
 }
 
-/// Returns the part of a schema at the end of a path.
-fn inside<'s>(root: &'s Value, path: &[String]) -> Option<&'s Value> {
-    let mut schema = root;
-    for member in path {
-        schema = referred(root, schema)?;
-        schema = match member.as_str() {
-            // The index is not known here, so `prefixItems` cannot be resolved.
-            ITEM if schema.get("prefixItems").is_some() => return None,
-            ITEM => schema.get("items")?,
-            name => schema.get("properties")?.get(name)?,
-        };
+/// Returns the part of a schema at the end of a path. If the path leads through alternatives, the part is
+/// one of theirs.
+fn inside<'s>(root: &'s Value, schema: &'s Value, path: &[String], depth: usize) -> Option<Cow<'s, Value>> {
+    let schema = referred(root, schema).filter(|_| depth < MAX_DEPTH)?;
+    let Some((member, rest)) = path.split_first() else { return Some(Cow::Borrowed(schema)) };
+    let whole = |schema: &'s Value| inside(root, schema, path, depth + 1);
+    let own = match member.as_str() {
+        // The index is not known here, so `prefixItems` cannot be resolved.
+        ITEM if schema.get("prefixItems").is_some() => None,
+        ITEM => schema.get("items"),
+        name => schema.get("properties").and_then(|properties| properties.get(name)),
+    };
+    if let Some(part) = own {
+        return inside(root, part, rest, depth + 1);
     }
-    Some(schema)
+    if let Some(all) = schema.get("allOf").and_then(Value::as_array) {
+        return all.iter().find_map(whole);
+    }
+    let ways = schema.get("anyOf").or_else(|| schema.get("oneOf"))?.as_array()?;
+    // A value without parts is not the one that the path leads into.
+    let ways = ways.iter().filter(|way| referred(root, way).is_none_or(|way| !is_plain_kind(way)));
+    let parts: Option<Vec<Value>> = ways.map(|way| whole(way).map(Cow::into_owned)).collect();
+    let parts = parts.filter(|parts| !parts.is_empty())?;
+    Some(Cow::Owned(json!({ "anyOf": parts })))
+}
+
+/// Returns whether the values of a schema have no parts.
+fn is_plain_kind(schema: &Value) -> bool {
+    let plain = ["null", "boolean", "integer", "number", "string"];
+    schema.get("type").and_then(Value::as_str).is_some_and(|kind| plain.contains(&kind))
 }

@@ -1,15 +1,17 @@
 //! Checks that a node has run before another node uses its output.
 //!
 //! A node that did not run has no output, and a text that uses it fails. An output that can never be
-//! there is an error. An output that is there only sometimes (the other branch of an `if`, a `when`, an
-//! earlier iteration of a loop) is a warning, unless the text tests it first: `outputs.x is defined`.
+//! there is an error. An output that is there only sometimes (an `if`, a `when`, an earlier iteration of
+//! a loop) is a warning, unless a condition makes sure of it: `outputs.x is defined`, `iteration > 1`.
 
 use std::collections::HashSet;
 use std::ops::Range;
 
+use super::certainty::{Certainty, facts};
 use super::diagnostic::{GraphDiagnostic, GraphDiagnostics};
 use super::outline::{EvaluationTime, Outline, OutlineNode, Text};
 use super::suggest::shown;
+use crate::graph::template::names::{ConditionFacts, IterationRange};
 use crate::graph::workflow::{Join, NodeKind, ParallelNode};
 
 /// The availability of the output of a node.
@@ -34,16 +36,32 @@ enum There {
 
 pub(super) fn look(outline: &Outline<'_>, found: &mut GraphDiagnostics) {
     let there = vec![There::Later; outline.nodes.len()];
-    let mut walk = OrderWalk { outline, there, said: HashSet::new(), found };
+    let certainty = Certainty::of(outline);
+    let mut walk = OrderWalk { outline, certainty, there, loops: Vec::new(), said: HashSet::new(), found };
     walk.sequence(0..outline.nodes.len());
 }
 
 struct OrderWalk<'o, 'w, 'f> {
     outline: &'o Outline<'w>,
+    certainty: Certainty,
     there: Vec<There>,
+    /// The loops around the current node, innermost last.
+    loops: Vec<LoopAround>,
     /// The node, field and source of each diagnostic, to report it only once.
     said: HashSet<(usize, &'static str, usize)>,
     found: &'f mut GraphDiagnostics,
+}
+
+/// A loop around the current node.
+#[derive(Clone)]
+struct LoopAround {
+    /// The position of the loop, and the end of the nodes inside it.
+    at: usize,
+    end: usize,
+    /// The iterations that the conditions around the current node leave.
+    iterations: IterationRange,
+    /// True if each of its iterations starts only after the previous one completed.
+    is_in_turn: bool,
 }
 
 impl<'o, 'w> OrderWalk<'o, 'w, '_> {
@@ -56,12 +74,9 @@ impl<'o, 'w> OrderWalk<'o, 'w, '_> {
     }
 
     fn step(&mut self, node: &'o OutlineNode<'w>) {
-        self.texts(node, EvaluationTime::Begin);
-        let before = self.get(node.at);
-        if before == There::Later {
-            self.set(node.at..node.at + 1, There::Inside);
-        }
-        self.blocks(node);
+        self.field_texts(node, "when");
+        let when = facts(node, "when", true);
+        self.under(node, when, |walk| walk.begun(node));
         let after = if node.is_optional() { There::Sometimes } else { There::Always };
         self.set(node.at..node.at + 1, after);
         if node.is_optional() {
@@ -69,18 +84,72 @@ impl<'o, 'w> OrderWalk<'o, 'w, '_> {
         }
     }
 
+    /// Walks a node that the run does not skip.
+    fn begun(&mut self, node: &'o OutlineNode<'w>) {
+        self.texts(node, EvaluationTime::Begin);
+        if self.get(node.at) == There::Later {
+            self.set(node.at..node.at + 1, There::Inside);
+        }
+        self.blocks(node);
+    }
+
+    /// Walks a part of a node that the run reaches only if a condition has these facts.
+    fn under(
+        &mut self,
+        node: &OutlineNode<'_>,
+        facts: Option<&ConditionFacts>,
+        inside: impl FnOnce(&mut Self),
+    ) {
+        let Some(facts) = facts else { return inside(self) };
+        let iterations = self.loops.last().map(|innermost| innermost.iterations);
+        if let Some(innermost) = self.loops.last_mut() {
+            innermost.iterations = innermost.iterations.and(facts.iterations);
+        }
+        let mut before = Vec::new();
+        for path in &facts.defined {
+            let Some(source) = path.get(1).filter(|_| path.first().is_some_and(|root| root == "outputs"))
+            else {
+                continue;
+            };
+            let Some(source) = self.outline.find(source).map(|source| source.at) else { continue };
+            if matches!(self.get(source), There::Sometimes | There::EarlierRound) {
+                before.push((source, self.get(source)));
+                self.set(source..source + 1, There::Always);
+            }
+        }
+        inside(self);
+        // The nodes inside have their own states by now.
+        for (source, state) in before.into_iter().filter(|(source, _)| !(node.at..node.end).contains(source))
+        {
+            self.set(source..source + 1, state);
+        }
+        if let (Some(innermost), Some(iterations)) = (self.loops.last_mut(), iterations) {
+            innermost.iterations = iterations;
+        }
+    }
+
+    /// Walks the inside of a loop.
+    fn in_loop(&mut self, node: &OutlineNode<'_>, is_in_turn: bool, inside: impl FnOnce(&mut Self)) {
+        let (at, end) = (node.at, node.end);
+        self.loops.push(LoopAround { at, end, iterations: IterationRange::ALL, is_in_turn });
+        inside(self);
+        self.loops.pop();
+    }
+
     fn blocks(&mut self, node: &'o OutlineNode<'w>) {
         let ranges = self.outline.blocks(node);
         match &node.node.kind {
             NodeKind::If(_) => self.either(node, &ranges),
-            NodeKind::Loop(_) | NodeKind::CriteriaLoop(_) => {
-                self.round(node, &ranges);
-                self.texts(node, EvaluationTime::RoundOver);
-            }
+            NodeKind::Loop(_) | NodeKind::CriteriaLoop(_) => self.in_loop(node, true, |walk| {
+                walk.round(node, &ranges);
+                walk.texts(node, EvaluationTime::RoundOver);
+            }),
             NodeKind::TaskLoop(_) => {
-                self.set_later(node.at + 1..node.end, There::EarlierRound);
-                self.texts(node, EvaluationTime::Round);
-                self.round(node, &ranges);
+                self.in_loop(node, false, |walk| {
+                    walk.set_later(node.at + 1..node.end, There::EarlierRound);
+                    walk.texts(node, EvaluationTime::Round);
+                    walk.round(node, &ranges);
+                });
                 self.demote(node.at + 1..node.end);
             }
             NodeKind::Each(_) => {
@@ -117,16 +186,14 @@ impl<'o, 'w> OrderWalk<'o, 'w, '_> {
 
     fn either(&mut self, node: &'o OutlineNode<'w>, ranges: &[Range<usize>]) {
         let [then, otherwise] = ranges else { return };
-        self.set_later(otherwise.clone(), There::OtherWay);
-        self.sequence(then.clone());
+        // The run forgets the outputs of the branch that it does not take, also those of earlier iterations.
+        let at_first = self.copy(otherwise.clone());
+        self.set(otherwise.clone(), There::OtherWay);
+        self.under(node, facts(node, "if", true), |walk| walk.sequence(then.clone()));
         let after_then = self.copy(then.clone());
-        let hidden = if node.surroundings.is_in_loop { There::EarlierRound } else { There::OtherWay };
-        self.set(then.clone(), hidden);
-        self.set(
-            otherwise.clone(),
-            if node.surroundings.is_in_loop { There::EarlierRound } else { There::Later },
-        );
-        self.sequence(otherwise.clone());
+        self.set(then.clone(), There::OtherWay);
+        self.restore(otherwise.clone(), &at_first);
+        self.under(node, facts(node, "if", false), |walk| walk.sequence(otherwise.clone()));
         self.restore(then.clone(), &after_then);
         if node.condition != Some(true) {
             self.demote(then.clone());
@@ -153,7 +220,13 @@ impl<'o, 'w> OrderWalk<'o, 'w, '_> {
     }
 
     fn texts(&mut self, node: &'o OutlineNode<'w>, moment: EvaluationTime) {
-        for text in node.texts.iter().filter(|text| text.moment == moment) {
+        for text in node.texts.iter().filter(|text| text.moment == moment && text.field != "when") {
+            self.text(node, text);
+        }
+    }
+
+    fn field_texts(&mut self, node: &'o OutlineNode<'w>, field: &str) {
+        for text in node.texts.iter().filter(|text| text.field == field) {
             self.text(node, text);
         }
     }
@@ -162,13 +235,33 @@ impl<'o, 'w> OrderWalk<'o, 'w, '_> {
         for used in text.uses().filter(|used| used.root() == "outputs") {
             let Some(source) = used.name().and_then(|id| self.outline.find(id)) else { continue };
             let is_self = source.at == node.at;
-            let Some(finding) = complaint(self.get(source.at), source, is_self, used.is_guarded(2)) else {
+            let there = self.in_iterations(source, used.iterations);
+            let Some(finding) = complaint(there, source, is_self, used.may_lack_output()) else {
                 continue;
             };
             if self.said.insert((node.at, text.field, source.at)) {
                 let finding = GraphDiagnostic { field: text.field, ..finding };
                 self.found.node(node, finding.key(text.key.clone()).at(Some(used.at)));
             }
+        }
+    }
+
+    /// Returns whether a node has an output in the iterations that are left: those of the conditions
+    /// around the current node, and `iterations` of the innermost loop.
+    fn in_iterations(&self, source: &OutlineNode<'_>, iterations: IterationRange) -> There {
+        let there = self.get(source.at);
+        let is_around = |around: &&LoopAround| (around.at + 1..around.end).contains(&source.at);
+        let Some(around) = self.loops.iter().rev().find(is_around).filter(|around| around.is_in_turn) else {
+            return there;
+        };
+        let is_innermost = self.loops.last().is_some_and(|innermost| innermost.at == around.at);
+        let left = if is_innermost { around.iterations.and(iterations) } else { around.iterations };
+        let certain = self.certainty.within(source.at, around.at);
+        match there {
+            There::EarlierRound if left.follows(certain) => There::Always,
+            There::EarlierRound if left.follows(IterationRange::ALL) => There::Sometimes,
+            There::Sometimes if left.is_in(certain) => There::Always,
+            _ => there,
         }
     }
 
@@ -211,7 +304,7 @@ fn complaint(there: There, source: &OutlineNode<'_>, is_self: bool, asks: bool) 
     };
     match there {
         There::Always => None,
-        There::Sometimes | There::EarlierRound if asks => None,
+        There::Sometimes | There::EarlierRound | There::OtherWay if asks => None,
         There::Sometimes => warning(format!("the run may skip {id}, which then has no output")),
         There::EarlierRound => warning(format!("{id} has no output in the first iteration")),
         There::Later if is_self => error(format!("{id} uses its own output")),

@@ -1,12 +1,13 @@
 //! A flat view of a workflow for the rules: its nodes in document order, each with its surroundings
 //! and its parsed texts.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 
 use crate::engine::node::shape::Structure;
 use crate::graph::ids::folded;
 use crate::graph::template::{TemplateError, TemplateNames, constant, names_in, names_used};
-use crate::graph::workflow::{Budget, Expression, Node, NodeKind, Template, Workflow};
+use crate::graph::workflow::{Budget, Expression, Node, NodeKind, OnFailure, Template, Workflow};
 
 /// A workflow as a flat list of nodes.
 pub(super) struct Outline<'w> {
@@ -17,6 +18,7 @@ pub(super) struct Outline<'w> {
     pub(super) top: Vec<Text>,
     /// Positions by id, with dashes as underscores; the first node wins.
     pub(super) by_id: HashMap<String, usize>,
+    shows_only_completed: OnceCell<bool>,
 }
 
 /// A node with its surroundings.
@@ -74,7 +76,13 @@ impl<'w> Outline<'w> {
         let mut top: Vec<Text> = workflow.env.iter().map(|(name, value)| env_text(name, value)).collect();
         let gives = |gives| Text::condition("gives", gives, EvaluationTime::Begin);
         top.extend(workflow.gives.iter().map(gives));
-        let mut outline = Outline { workflow, nodes: Vec::new(), top, by_id: HashMap::new() };
+        let mut outline = Outline {
+            workflow,
+            nodes: Vec::new(),
+            top,
+            by_id: HashMap::new(),
+            shows_only_completed: OnceCell::new(),
+        };
         let around = Surroundings {
             driver: workflow.settings.driver.as_deref(),
             is_budgeted: is_bound(&workflow.budget),
@@ -113,6 +121,17 @@ impl<'w> Outline<'w> {
     /// Finds a node by its id.
     pub(super) fn find(&self, id: &str) -> Option<&OutlineNode<'w>> {
         self.by_id.get(&folded(id)).and_then(|at| self.nodes.get(*at))
+    }
+
+    /// Returns whether templates only see outputs of completed nodes, because the run never continues
+    /// after a failure.
+    pub(super) fn shows_only_completed(&self) -> bool {
+        *self.shows_only_completed.get_or_init(|| {
+            self.nodes.iter().all(|node| {
+                let goes_on = matches!(node.node.kind, NodeKind::Parallel(_) | NodeKind::TaskLoop(_));
+                node.node.on_failure == OnFailure::Fail && node.node.retry.times == 0 && !goes_on
+            })
+        })
     }
 
     /// Returns the range of nodes of each block of a node.

@@ -29,7 +29,10 @@ fn check_node(outline: &Outline<'_>, node: &OutlineNode<'_>, found: &mut GraphDi
                 Some(false) => (then, "then", "never"),
                 None => return,
             };
-            found.warning(node, "if", format!("the condition is {holds} true"));
+            let finding = GraphDiagnostic::warning(None, "if", format!("the condition is {holds} true"));
+            // Such an `if` often stands for a block whose failure the run survives.
+            let hint = (holds == "always").then(|| "to catch a failure, use `try` with `catch`".to_owned());
+            found.node(node, finding.maybe_hint(hint));
             let ranges = outline.blocks(node);
             let range = if field == "then" { ranges.first() } else { ranges.last() };
             if let (false, Some(first)) =

@@ -1,10 +1,12 @@
 //! Finds the names that a template or an expression uses, without running it.
 //!
 //! A use records its guards: an `is defined` in an enclosing condition, or a `default` filter right
-//! after the name. Names that the template itself defines (`for`, `set`, `with`) do not count.
+//! after the name. It also records the iterations that conditions such as `iteration > 1` leave. Names
+//! that the template itself defines (`for`, `set`, `with`) do not count.
 
 mod compared;
 mod facts;
+mod iterations;
 mod tree;
 
 use std::collections::BTreeMap;
@@ -13,6 +15,8 @@ use minijinja::machinery::{parse, parse_expr};
 
 pub use compared::{ComparedSide, Comparison, Filter, Pair, Relation, SideKnowledge, ValueKind};
 pub(in crate::graph) use facts::ITEM;
+pub use iterations::IterationRange;
+pub(super) use tree::start as start_of;
 
 use super::{TemplateError, TemplatePosition, at, caught, limits, syntax};
 use crate::graph::workflow::{Expression, Template};
@@ -27,17 +31,39 @@ pub struct TemplateNames {
     pub comparisons: Vec<Comparison>,
     /// Comparisons of two values, and comparisons by order.
     pub pairs: Vec<Pair>,
+    /// The facts that follow if the expression is true. A template has none.
+    pub if_true: ConditionFacts,
+    /// The facts that follow if the expression is false.
+    pub if_false: ConditionFacts,
     /// The byte offset of each `outputs` that starts an output or a part of one.
     pub(super) outputs: BTreeMap<usize, OutputSense>,
 }
 
+/// The facts that follow from the result of a condition.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ConditionFacts {
+    /// The values that are defined.
+    pub defined: Vec<Vec<String>>,
+    /// The iterations in which the condition can have this result.
+    pub iterations: IterationRange,
+    /// True if the condition has this result in each of these iterations.
+    pub is_exact: bool,
+}
+
 /// The meaning of one `outputs.ID`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum OutputSense {
     /// The text of the output, without a part and without a guard.
     Text,
     /// A part of the output.
     Part,
+    /// A part of an output, either of which may be missing: `default` or `is defined` follows.
+    MaybePart {
+        /// The byte offset of the end of the path.
+        end: usize,
+        /// The parts after `outputs`: texts and indexes.
+        keys: Vec<serde_json::Value>,
+    },
 }
 
 /// The use of a value.
@@ -49,6 +75,8 @@ pub struct Use {
     pub at: TemplatePosition,
     /// The guards around it, each as the number of parts that it tests: 2 tests `outputs.plan`.
     pub guards: Vec<usize>,
+    /// The iterations that the conditions around it leave.
+    pub iterations: IterationRange,
 }
 
 /// The use of a filter, a test or a function.
@@ -84,6 +112,12 @@ impl Use {
     /// Returns whether a guard tests the first `parts` of the path, or fewer.
     pub fn is_guarded(&self, parts: usize) -> bool {
         self.guards.iter().any(|guard| *guard <= parts)
+    }
+
+    /// Returns whether the text works without the output that the path names. A guard of the output or
+    /// of any part of it is enough.
+    pub fn may_lack_output(&self) -> bool {
+        self.root() == "outputs" && self.guards.iter().any(|guard| *guard >= 2)
     }
 
     /// Returns whether a guard tests exactly the first `parts` of the path.
@@ -221,7 +255,10 @@ pub fn names_in(expression: &Expression) -> Result<TemplateNames, TemplateError>
 
 pub(super) fn in_expression(source: &str) -> Result<TemplateNames, minijinja::Error> {
     let parsed = parse_expr(source)?;
-    Ok(tree::NameWalk::over(source, |walk| walk.expression(&parsed)))
+    let mut names = tree::NameWalk::over(source, |walk| walk.expression(&parsed));
+    names.if_true = facts::of_condition(&parsed, true);
+    names.if_false = facts::of_condition(&parsed, false);
+    Ok(names)
 }
 
 /// Returns the value of a condition if it is always the same and the text alone decides it.

@@ -4,6 +4,8 @@
 //! equals no string, and the comparison is silently false. So Windlass rewrites each use to read from
 //! one of the tables below.
 
+use serde_json::Value;
+
 use super::names::{OutputSense, TemplateNames, in_expression, in_template};
 use super::rewrite::Edits;
 
@@ -14,6 +16,8 @@ pub(super) const OUTPUTS: &str = "outputs";
 pub(super) const TEXTS: &str = "_texts_";
 /// The outputs with all their parts.
 pub(super) const PARTS: &str = "_parts_";
+/// Parts of outputs by their whole path. A part is undefined if anything on its path is missing.
+pub(super) const MAYBE: &str = "_maybe_";
 
 /// Collects the edits that select the table for each use of an output in a template.
 pub(super) fn resolve_template(source: &str, edits: &mut Edits) -> Result<(), minijinja::Error> {
@@ -38,10 +42,13 @@ pub(super) fn in_authors_words(message: &str) -> String {
 
 fn resolve(names: &TemplateNames, edits: &mut Edits) {
     for (at, sense) in &names.outputs {
-        let table = match sense {
-            OutputSense::Text => TEXTS,
-            OutputSense::Part => PARTS,
-        };
-        edits.replace(*at, OUTPUTS.len(), table);
+        match sense {
+            OutputSense::Text => edits.replace(*at, OUTPUTS.len(), TEXTS),
+            OutputSense::Part => edits.replace(*at, OUTPUTS.len(), PARTS),
+            OutputSense::MaybePart { end, keys } => {
+                let path = Value::from(Value::from(keys.as_slice()).to_string());
+                edits.replace(*at, end - at, format!("{MAYBE}[{path}]"));
+            }
+        }
     }
 }

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::environment;
-use super::outputs::{OUTPUTS, PARTS, TEXTS};
+use super::outputs::{MAYBE, OUTPUTS, PARTS, TEXTS};
 use crate::graph::ids::folded;
 use crate::id::NodeId;
 
@@ -117,6 +117,7 @@ impl Object for Scope {
             OUTPUTS => Some(Value::from_dyn_object(Arc::clone(&self.outputs))),
             TEXTS => Some(Value::from_object(OutputTexts(Arc::clone(&self.outputs)))),
             PARTS => Some(Value::from_object(OutputParts(Arc::clone(&self.outputs)))),
+            MAYBE => Some(Value::from_object(MaybeParts(Arc::clone(&self.outputs)))),
             "run" => Some(self.run.clone()),
             "task" => self.task.clone(),
             "iteration" => self.iteration.map(Value::from),
@@ -173,6 +174,23 @@ struct OutputParts(Arc<Outputs>);
 impl Object for OutputParts {
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
         self.0.find(key).map(|output| Value::from_object(output.clone()))
+    }
+}
+
+/// Parts of outputs, by their paths as JSON lists.
+#[derive(Debug)]
+struct MaybeParts(Arc<Outputs>);
+
+impl Object for MaybeParts {
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        let keys: Vec<Json> = serde_json::from_str(key.as_str()?).ok()?;
+        let (id, parts) = keys.split_first()?;
+        let mut value = Value::from_object(self.0.find(&value_of(id))?.clone());
+        for part in parts {
+            // Nothing has no parts.
+            value = value.get_item(&value_of(part)).ok()?;
+        }
+        Some(value)
     }
 }
 

@@ -189,6 +189,46 @@ fn an_output_keeps_its_text_under_another_name() {
 }
 
 #[test]
+fn a_default_also_stands_for_an_output_that_is_missing() {
+    for missing in [
+        "outputs.none",
+        "outputs.none.text",
+        "outputs.none.value",
+        "outputs.none.value.event",
+        "outputs.none.value.list[0].name",
+        "outputs['none'].value['a \"quoted\" {{ part }}'].x",
+        "outputs.plan.value.more",
+        "outputs.plan.value.more.still",
+        "outputs.plan.value.steps[7]",
+        "outputs.skill_commit.value.event",
+        "outputs . none . value",
+    ] {
+        assert_eq!(text_of(&format!("{{{{ {missing} | default('-') }}}}")), "-", "{missing}");
+        assert_eq!(text_of(&format!("{{{{ {missing} | d }}}}")), "", "{missing}");
+        assert_eq!(text_of(&format!("{{{{ {missing} is defined }}}}")), "false", "{missing}");
+        assert_eq!(value(&format!("{missing} is undefined")), Ok(json!(true)), "{missing}");
+        assert_eq!(value(&format!("{missing} | default(2) > 1")), Ok(json!(true)), "{missing}");
+    }
+    for (there, text) in [
+        ("outputs.plan", "a plan"),
+        ("outputs.plan.status", "completed"),
+        ("outputs.plan.value.steps[1]", "two"),
+        ("outputs.plan.value['steps'][0]", "one"),
+        ("outputs['skill-commit'].text", "done"),
+        ("outputs.skill_commit.text", "done"),
+    ] {
+        assert_eq!(text_of(&format!("{{{{ {there} | default('-') }}}}")), text, "{there}");
+        assert_eq!(text_of(&format!("{{{{ {there} is defined }}}}")), "true", "{there}");
+    }
+    // Without it, a missing output is an error as ever, at its own place.
+    assert_eq!(
+        complaint("{{ outputs.none.value | default('x') }}\n{{ outputs.none.value }}"),
+        "`outputs.none` is undefined (line 2, column 11)"
+    );
+    assert!(complaint("{{ outputs.none.value.x }}").contains("outputs.none"));
+}
+
+#[test]
 fn the_parts_of_an_output_are_found_however_they_are_written() {
     for name in ["outputs.plan", "outputs['plan']", "outputs[('pl' ~ 'an')]"] {
         assert_eq!(value(&format!("{name}.text")), Ok(json!("a plan")));

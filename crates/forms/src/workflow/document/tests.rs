@@ -291,7 +291,7 @@ fn known(keys: &[&str]) -> BTreeSet<String> {
 
 #[test]
 fn the_schema_has_every_key_the_reader_knows_and_no_other() {
-    let schema: serde_json::Value = serde_json::from_str(schema()).unwrap();
+    let schema: serde_json::Value = serde_json::from_str(&schema(&[])).unwrap();
     for (name, keys) in keys::MAPPINGS {
         let pointer = if *name == "workflow" { String::new() } else { format!("/$defs/{name}") };
         assert_eq!(published(&schema, &pointer), known(keys), "{name}");
@@ -315,11 +315,21 @@ fn the_schema_has_every_key_the_reader_knows_and_no_other() {
 }
 
 #[test]
+fn the_schema_offers_the_drivers_there_are() {
+    let schema: serde_json::Value = serde_json::from_str(&schema(&["claude", "sim"])).unwrap();
+    for place in ["/$defs/settings/properties/driver", "/$defs/common/properties/driver"] {
+        let examples = schema.pointer(&format!("{place}/examples"));
+        assert_eq!(examples, Some(&serde_json::json!(["claude", "sim"])), "{place}");
+    }
+    assert!(!schema.to_string().contains("DRIVER"));
+}
+
+#[test]
 fn the_schema_has_every_word_the_reader_knows() {
     fn words<T>(words: &crate::words::WordTable<T>) -> Vec<&'static str> {
         words.0.iter().map(|(word, _)| *word).collect()
     }
-    let schema: serde_json::Value = serde_json::from_str(schema()).unwrap();
+    let schema: serde_json::Value = serde_json::from_str(&schema(&[])).unwrap();
     let rows = [
         ("input/properties/type", words(&top::INPUT_KINDS)),
         ("settings/properties/isolation", words(&crate::settings::words::ISOLATIONS)),

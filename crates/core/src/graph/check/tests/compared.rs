@@ -31,8 +31,17 @@ fn comparing(condition: &str) -> Builder {
             "tags": { "type": "array", "items": { "enum": ["red", "green"] } },
             "deep": { "type": "object", "properties": { "kind": { "$ref": "#/$defs/kind" } } },
             "any": {},
+            "nullable": { "anyOf": [{ "type": "null" }, { "$ref": "#/$defs/deep" }] },
+            "two": { "oneOf": [
+                { "type": "object", "properties": { "kind": { "const": "a" } } },
+                { "type": "object", "properties": { "kind": { "const": "b" } } },
+            ] },
+            "open": { "anyOf": [{ "type": "object" }, { "properties": { "kind": { "const": "b" } } }] },
         },
-        "$defs": { "kind": { "enum": ["small", "large"] } },
+        "$defs": {
+            "kind": { "enum": ["small", "large"] },
+            "deep": { "type": "object", "properties": { "kind": { "$ref": "#/$defs/kind" } } },
+        },
     });
     let mut builder = Builder::new("w");
     for input in [
@@ -148,6 +157,32 @@ fn a_comparison_with_what_a_value_can_never_be_is_an_error() {
             "`outputs.rounds.value.iteration` is never `2`",
             "did you mean `2`, without quotes?",
         ),
+        (
+            "outputs.go | capitalize == 'yes'",
+            "`outputs.go | capitalize` is never `yes`",
+            "did you mean `Yes`?",
+        ),
+        (
+            "outputs.c.value.one in 'ony'",
+            "`outputs.c.value.one` is never part of `ony`",
+            "did you mean `only`?",
+        ),
+        ("outputs.c.value.n == -11.5", "`outputs.c.value.n` is never -11.5", ""),
+        (
+            "outputs.c.value.tags | first == 'gren'",
+            "`outputs.c.value.tags[]` is never `gren`",
+            "did you mean `green`?",
+        ),
+        (
+            "outputs.c.value.nullable.kind == 'smal'",
+            "`outputs.c.value.nullable.kind` is never `smal`",
+            "did you mean `small`?",
+        ),
+        (
+            "outputs.c.value.two.kind == 'c'",
+            "`outputs.c.value.two.kind` is never `c`",
+            "it is one of `a`, `b`",
+        ),
         ("true and (outputs.go == 'x' or false)", "`outputs.go` is never `x`", "it is one of `yes`, `no`"),
     ];
     for (condition, text, hint) in cases {
@@ -192,6 +227,14 @@ fn a_comparison_that_may_hold_is_left_alone() {
         "outputs.gate.value.test == true",
         "outputs.par.value.branches.x != 'cancelled'",
         "outputs.rounds.value.iteration == 2",
+        "outputs.go | capitalize == 'Yes'",
+        "outputs.c.value.t in 'bugs and features'",
+        "outputs.why in 'any text'",
+        "outputs.c.value.n == -1",
+        "outputs.c.value.tags | first == 'green'",
+        "outputs.c.value.nullable.kind == 'small'",
+        "outputs.c.value.two.kind in ['a', 'b']",
+        "outputs.c.value.open.kind == 'else'",
     ];
     for condition in cases {
         assert_eq!(wrong(condition), Vec::<String>::new(), "{condition}");
@@ -227,6 +270,20 @@ fn comparisons_are_found_in_every_text_with_their_place() {
         said(Builder::new("w").start(select)),
         ["error: `task.status` is never `pendng` → t.task_loop.select (did you mean `pending`?)"]
     );
+}
+
+#[test]
+fn the_first_iteration_is_one() {
+    let builder = |condition: &str| {
+        let rounds = crate::graph::builder::LoopRounds::times(3);
+        said(work().loop_(rounds, |round| round.then(prompt("x").when(condition).id("a"))))
+    };
+    assert_eq!(
+        builder("iteration == 0"),
+        ["error: `iteration` is never 0 → a.when (the first iteration is 1)"]
+    );
+    assert_eq!(builder("iteration == 1"), Vec::<String>::new());
+    assert_eq!(builder("iteration in [2, 3]"), Vec::<String>::new());
 }
 
 #[test]
@@ -326,6 +383,16 @@ fn items_and_names_of_a_templates_own_are_compared_with_what_they_stand_for() {
         "{% for k in outputs.x.value.ks %}{% if k.sev == 'hihg' %}x{% endif %}{% endfor %}",
         "{% set v = outputs.q %}{{ v == 'hihg' }}",
         "{% set v = outputs.q.text %}{{ v | trim == 'hihg' }}",
+        "{% set v = outputs.q | lower %}{{ v == 'hihg' }}",
+        "{% set v = outputs.x.value.ks | first %}{{ (outputs.x.value.ks | last).sev }}{{ v.sev }}{{ outputs.q == 'hihg' }}",
+        "{% set want = 'hihg' %}{{ outputs.q == want }}",
+        "{% set want = 'hihg' %}{{ want != outputs.q }}",
+        "{% set all = ['bug', 'hihg'] %}{{ outputs.q in all }}",
+        "{% set all = ['hihg'] %}{{ outputs.q | lower not in all }}",
+        "{{ outputs.x.value.ks | selectattr('sev', 'eq', 'hihg') | list | length }}",
+        "{{ outputs.x.value.ks | rejectattr('sev', 'in', ['low', 'hihg']) | list }}",
+        "{% set ks = outputs.x.value.ks %}{{ ks | selectattr('sev', 'equalto', 'hihg') | list }}",
+        "{% for k in outputs.x.value.ks if k.sev == 'hihg' %}x{% endfor %}",
     ] {
         let found = sure(text);
         assert!(found.len() == 1 && found[0].contains("is never `hihg`"), "{text}: {found:?}");
@@ -339,6 +406,13 @@ fn items_and_names_of_a_templates_own_are_compared_with_what_they_stand_for() {
         "{% set v %}else{% endset %}{{ v == 'else' }}",
         "{% set outputs = input %}{{ outputs == 'else' }}",
         "{% set v = outputs.go %}{{ v == 'yes' }} {{ v | length }} {{ v }}",
+        "{% set v = outputs.q | upper %}{{ v == 'BUG' }}",
+        "{% set v = outputs.q | lower %}{% if input %}{% set v = 'else' %}{% endif %}{{ v == 'else' }}",
+        "{% set want = 'bug' %}{{ outputs.q == want }} {{ want == 'else' }}",
+        "{% set all = ['bug', 'feature', input] %}{{ outputs.q in all }} {{ 'else' in all }}",
+        "{{ outputs.x.value.ks | selectattr('sev', 'eq', 'high') | list | length }}",
+        "{{ outputs.x.value.ks | selectattr('sev') | list }} {{ outputs.x.value.ks | map(attribute='sev') | list }}",
+        "{{ inputs | items | selectattr(0, 'eq', 'else') | list }}",
     ] {
         assert_eq!(sure(text), Vec::<String>::new(), "{text}");
     }

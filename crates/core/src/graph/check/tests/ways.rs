@@ -27,8 +27,27 @@ fn an_output_of_the_way_that_was_taken_is_there_sometimes() {
     assert_eq!(said(builder("{{ outputs.a.text }}")), [LEFT_OUT]);
     assert_eq!(said(builder("{% if outputs.a is defined %}{{ outputs.a.text }}{% endif %}")), nothing());
     assert_eq!(said(builder("{{ outputs.a | default('none') }}")), nothing());
-    // Too late: `outputs.a` itself is undefined.
-    assert_eq!(said(builder("{{ outputs.a.text | default('none') }}")), [LEFT_OUT]);
+    assert_eq!(said(builder("{{ outputs.a.text | default('none') }}")), nothing());
+    assert_eq!(said(builder("{{ outputs.a.text if outputs.a.text is defined }}")), nothing());
+    assert_eq!(said(builder("{{ outputs.a.status if outputs.a.text is defined }}")), nothing());
+    // The default of another part says nothing about this one.
+    assert_eq!(said(builder("{{ outputs.a.status | default('') }} {{ outputs.a.text }}")), [LEFT_OUT]);
+}
+
+#[test]
+fn a_condition_of_a_node_makes_sure_of_an_output() {
+    let before = || work().then(prompt("x").id("a").when("input"));
+    assert_eq!(said(before().then(use_of("a").when("outputs.a is defined"))), nothing());
+    assert_eq!(said(before().then(use_of("a").when("outputs.a is defined and not input"))), nothing());
+    assert_eq!(said(before().then(use_of("a").when("outputs.a is defined or input"))), [LEFT_OUT]);
+    let tested = |then: fn(Steps) -> Steps, otherwise: fn(Steps) -> Steps| {
+        said(before().if_("outputs.a is undefined", then, otherwise))
+    };
+    assert_eq!(tested(one, |b| b.then(use_of("a"))), nothing());
+    assert_eq!(tested(|b| b.then(use_of("a")), one), [LEFT_OUT]);
+    // It holds inside the `if` alone.
+    let after = before().if_("outputs.a is defined", |b| b.then(prompt("b")), |b| b).then(use_of("a"));
+    assert_eq!(said(after), [LEFT_OUT]);
 }
 
 #[test]
@@ -81,6 +100,126 @@ fn in_a_loop_a_later_output_is_that_of_the_round_before() {
     assert_eq!(said(builder("{{ outputs.a.text if outputs.a is defined else '' }}")), nothing());
 }
 
+const FIRST: &str =
+    "warning: `a` has no output in the first iteration → use.prompt (test it first: `outputs.a is defined`)";
+
+/// Returns the findings for a loop whose first node uses the output of its last, with this text and `when`.
+fn second_round(text: &str, when: Option<&str>) -> Vec<String> {
+    let node = prompt(text).id("use");
+    let node = if let Some(when) = when { node.when(when) } else { node };
+    said(work().loop_(LoopRounds::times(5), |round| round.then(node).then(prompt("x").id("a"))))
+}
+
+#[test]
+fn the_second_round_has_the_outputs_of_the_first() {
+    for condition in [
+        "iteration > 1",
+        "iteration >= 2",
+        "iteration != 1",
+        "1 < iteration",
+        "2 <= iteration",
+        "not iteration == 1",
+        "not (iteration < 2)",
+        "iteration == 3",
+        "1 < iteration < 4",
+        "iteration is gt 1",
+        "iteration is ne(1)",
+        "iteration > 1 and input",
+        "input and iteration > 2",
+        "iteration == 2 or iteration == 3",
+    ] {
+        let texts = [
+            format!("{{% if {condition} %}}{{{{ outputs.a.text }}}}{{% endif %}}"),
+            format!("{{{{ outputs.a.text if {condition} else '' }}}}"),
+            format!("{{{{ ({condition}) and outputs.a.text == 'x' }}}}"),
+            format!("{{% if not ({condition}) %}}first{{% else %}}{{{{ outputs.a }}}}{{% endif %}}"),
+        ];
+        for text in texts {
+            assert_eq!(second_round(&text, None), nothing(), "{text}");
+        }
+        assert_eq!(second_round("{{ outputs.a.text }}", Some(condition)), nothing(), "{condition}");
+        assert_eq!(second_round("x", Some(&format!("({condition}) and outputs.a == 'x'"))), nothing());
+    }
+    let own = "{% set n = iteration %}{% if n > 1 %}{{ outputs.a.text }}{% endif %}";
+    assert_eq!(second_round(own, None), nothing());
+    for condition in [
+        "iteration > 0",
+        "iteration >= 1",
+        "iteration == 1",
+        "iteration != 2",
+        "iteration < 3",
+        "iteration > 1 or input",
+        "input",
+        "iteration % 2 == 0",
+        "iteration | string > '1'",
+    ] {
+        let text = format!("{{% if {condition} %}}{{{{ outputs.a.text }}}}{{% endif %}}");
+        assert_eq!(second_round(&text, None), [FIRST], "{condition}");
+        assert_eq!(second_round("{{ outputs.a.text }}", Some(condition)), [FIRST], "{condition}");
+    }
+}
+
+#[test]
+fn the_second_round_lacks_what_the_first_may_have_skipped() {
+    let when = |condition: &'static str| {
+        work().loop_(LoopRounds::times(5), move |round| {
+            round.then(use_of("a").when("iteration > 1")).then(prompt("x").id("a").when(condition))
+        })
+    };
+    assert_eq!(said(when("input")), [LEFT_OUT]);
+    // It ran in the first iteration alone, and the run forgets the output when it skips the node.
+    assert_eq!(said(when("iteration == 1")), [LEFT_OUT]);
+    assert_eq!(said(when("iteration >= 1")), nothing());
+    let in_block =
+        |block: fn(Steps) -> Steps| {
+            said(work().loop_(LoopRounds::times(5), move |round| {
+                block(round.then(use_of("a").when("iteration > 1")))
+            }))
+        };
+    assert_eq!(in_block(|b| b.if_("input", |b| b.then(prompt("x").id("a")), |b| b)), [LEFT_OUT]);
+    let inner = |b: Steps| b.loop_(LoopRounds::times(2), |b| b.then(prompt("x").id("a")));
+    assert_eq!(in_block(inner), nothing());
+    let tasks = |b: Steps| b.then(task_loop().each(|task| task.then(prompt("x").id("a"))));
+    assert_eq!(in_block(tasks), [LEFT_OUT]);
+}
+
+#[test]
+fn iteration_is_that_of_the_innermost_loop() {
+    let nested = |text: &'static str, when: &'static str| {
+        said(work().loop_(LoopRounds::times(2), move |outer| {
+            let inner = |inner: Steps| inner.then(prompt(text).id("use"));
+            outer.if_(when, |then| then.loop_(LoopRounds::times(2), inner), |b| b).then(prompt("x").id("a"))
+        }))
+    };
+    let guarded = "{% if iteration > 1 %}{{ outputs.a.text }}{% endif %}";
+    assert_eq!(nested(guarded, "input"), [FIRST]);
+    assert_eq!(nested("{{ outputs.a.text }}", "iteration > 1"), nothing());
+    // A task loop starts a task while others are not done.
+    let tasks = task_loop().each(|task| task.then(prompt(guarded).id("use")).then(prompt("x").id("a")));
+    assert_eq!(said(work().then(tasks)), [FIRST]);
+}
+
+#[test]
+fn a_node_of_the_same_iteration_has_run_under_the_same_condition() {
+    let same = |when: &'static str| {
+        said(work().loop_(LoopRounds::times(5), move |round| {
+            round.then(prompt("x").id("a").when("iteration <= 2")).then(use_of("a").when(when))
+        }))
+    };
+    assert_eq!(same("iteration == 1"), nothing());
+    assert_eq!(same("iteration < 3 and input"), nothing());
+    assert_eq!(same("iteration <= 3"), [LEFT_OUT]);
+    assert_eq!(same("iteration > 1"), [LEFT_OUT]);
+}
+
+#[test]
+fn in_a_loop_too_the_run_forgets_the_other_branch() {
+    let builder = work().loop_(LoopRounds::times(5), |round| {
+        round.if_("input", |b| b.then(prompt("x").id("a")), |b| b.then(use_of("a").when("iteration > 1")))
+    });
+    assert_eq!(said(builder), ["error: `a` is in the other branch of the `if` → use.prompt"]);
+}
+
 #[test]
 fn a_loop_sees_its_round_and_not_itself() {
     let builder = |until: &str| {
@@ -115,6 +254,14 @@ fn conditions_that_decide_nothing_are_said() {
             "warning: `until` is never true → loop.loop.until[1]",
         ]
     );
+}
+
+#[test]
+fn an_if_that_is_always_true_may_be_meant_to_catch_a_failure() {
+    let always = "warning: the condition is always true → if.if (to catch a failure, use `try` with `catch`)";
+    for condition in ["true", "1", "not false", "1 == 1", "input or true"] {
+        assert_eq!(said(work().if_(condition, one, |b| b)), [always], "{condition}");
+    }
 }
 
 fn one(steps: Steps) -> Steps {
@@ -405,6 +552,46 @@ fn branches_that_make_no_sense_are_said() {
     );
     let readers = work().parallel(|lanes| lanes.branch("a", one).branch("b", |b| b.then(agent("reader"))));
     assert_eq!(said(readers), nothing());
+}
+
+#[test]
+fn branches_that_run_workflows_with_writers_are_said() {
+    let registry = registry();
+    let mut known = known(&registry);
+    let nested = |b: Steps| b.if_("input", |b| b.then(prompt("x")), |b| b);
+    for builder in [
+        Builder::new("writes").start(prompt("x")),
+        Builder::new("nested").start(shell("ls")).loop_(LoopRounds::times(2), nested),
+        Builder::new("calls").start(workflow("writes")),
+        Builder::new("reads").start(agent("reader")),
+        Builder::new("commands").start(shell("ls")),
+        Builder::new("ring").start(workflow("gnir")),
+        Builder::new("gnir").start(workflow("ring")),
+    ] {
+        let workflow = builder.end().unwrap();
+        known.workflows.insert(workflow.name.clone(), Some(workflow));
+    }
+    known.workflows.insert("unread".into(), None);
+    let branches = |one: &'static str, other: &'static str, limit: u32| {
+        let both = |lanes: ParallelBranches| {
+            let lanes = lanes.limit(limit).branch("a", |b| b.then(workflow(one)));
+            lanes.branch("b", |b| b.then(workflow(other)))
+        };
+        said_by(work().parallel(both), &known)
+    };
+    let is_said = |lines: &[String]| {
+        lines.len() == 1
+            && lines[0].starts_with("warning: `a` and `b` both have sessions that may change files")
+    };
+    for (one, other) in [("writes", "writes"), ("writes", "nested"), ("calls", "nested")] {
+        assert!(is_said(&branches(one, other, 0)), "{one}, {other}: {:?}", branches(one, other, 0));
+        assert_eq!(branches(one, other, 1), nothing());
+    }
+    for other in ["reads", "commands", "unread"] {
+        assert_eq!(branches("writes", other, 0), nothing(), "{other}");
+    }
+    let rings = branches("ring", "gnir", 0);
+    assert!(rings.iter().all(|line| line.contains("without end")), "{rings:?}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! Only comparisons that can be judged without a run count: the value is a plain path, followed at
 //! most by filters with a known effect.
 
-use minijinja::machinery::ast::{BinOpKind, CallArg, Expr, Spanned};
+use minijinja::machinery::ast::{BinOpKind, CallArg, Expr, Filter as AstFilter, Spanned};
 use serde_json::Value as Json;
 
 use super::facts::{ITEM, path_with_items};
@@ -31,6 +31,8 @@ pub enum Relation {
     Equals,
     /// `"x" in value`.
     Holds,
+    /// `value in "x y"`.
+    PartOf,
 }
 
 /// A filter with a known effect on text.
@@ -39,6 +41,7 @@ pub enum Filter {
     Lower,
     Upper,
     Trim,
+    Capitalize,
     /// `default(…)`.
     Default(Json),
 }
@@ -175,6 +178,7 @@ impl Filter {
             Filter::Lower => "lower",
             Filter::Upper => "upper",
             Filter::Trim => "trim",
+            Filter::Capitalize => "capitalize",
             Filter::Default(_) => "default",
         }
     }
@@ -184,6 +188,7 @@ impl Filter {
             ("lower", []) => Some(Filter::Lower),
             ("upper", []) => Some(Filter::Upper),
             ("trim", []) => Some(Filter::Trim),
+            ("capitalize", []) => Some(Filter::Capitalize),
             ("default" | "d", []) => Some(Filter::Default(Json::from(""))),
             ("default" | "d", [CallArg::Pos(Expr::Const(value)), ..]) => {
                 json(&value.value).map(Filter::Default)
@@ -204,18 +209,52 @@ pub(super) fn equals(source: &str, left: &Expr<'_>, right: &Expr<'_>) -> Option<
 
 /// Reads the comparison in `left in right`.
 pub(super) fn within(source: &str, left: &Expr<'_>, right: &Expr<'_>) -> Option<Comparison> {
-    let items = match right {
-        Expr::List(list) => Some(&list.items),
-        Expr::Tuple(tuple) => Some(&tuple.items),
-        _ => None,
-    };
-    match items {
-        Some(items) => {
-            let with = items.iter().filter_map(|item| constant(source, item)).collect();
-            Some(value(left)?.compared(Relation::Equals, with))
-        }
-        None => Some(value(right)?.compared(Relation::Holds, vec![constant(source, left)?])),
+    match literals(source, right) {
+        Some(with) => Some(value(left)?.compared(Relation::Equals, with)),
+        None => match (value(left), constant(source, right)) {
+            (Some(value), Some(text)) => Some(value.compared(Relation::PartOf, vec![text])),
+            _ => Some(value(right)?.compared(Relation::Holds, vec![constant(source, left)?])),
+        },
     }
+}
+
+/// Reads the comparison in a filter: `list | selectattr("kind", "eq", "x")`, `list | reject("eq", "x")`.
+pub(super) fn selected(source: &str, filter: &AstFilter<'_>) -> Option<Comparison> {
+    let mut path = path_with_items(filter.expr.as_ref()?)?;
+    path.push(ITEM.to_owned());
+    let mut args: Vec<&Expr<'_>> = Vec::new();
+    for arg in &filter.args {
+        let CallArg::Pos(arg) = arg else { return None };
+        args.push(arg);
+    }
+    if matches!(filter.name, "selectattr" | "rejectattr") {
+        let Some(Expr::Const(part)) = (!args.is_empty()).then(|| args.remove(0)) else { return None };
+        path.extend(part.value.as_str()?.split('.').map(str::to_owned));
+    } else if !matches!(filter.name, "select" | "reject") {
+        return None;
+    }
+    let [Expr::Const(test), with] = args.as_slice() else { return None };
+    let with = match (test.value.as_str()?, with) {
+        ("eq" | "equalto" | "==" | "ne" | "!=" | "sameas", with) => vec![constant(source, with)?],
+        ("in", list) => literals(source, list)?,
+        _ => return None,
+    };
+    Some(Compared { path, filters: Vec::new() }.compared(Relation::Equals, with))
+}
+
+/// Returns the literals in a list.
+pub(super) fn literals(source: &str, list: &Expr<'_>) -> Option<Vec<(Json, TemplatePosition)>> {
+    let items = match list {
+        Expr::List(list) => &list.items,
+        Expr::Tuple(tuple) => &tuple.items,
+        _ => return None,
+    };
+    Some(items.iter().filter_map(|item| constant(source, item)).collect())
+}
+
+/// Reads the comparison of a value with literals that have a name: `{% set x = "bug" %}{{ value == x }}`.
+pub(super) fn with_named(left: &Expr<'_>, literals: &[(Json, TemplatePosition)]) -> Option<Comparison> {
+    Some(value(left)?.compared(Relation::Equals, literals.to_vec()))
 }
 
 /// Reads the comparison in a test: `value is eq "x"`, `value is in ["x"]`.
@@ -228,9 +267,11 @@ pub(super) fn test(source: &str, name: &str, tested: &Expr<'_>, args: &[CallArg<
     }
 }
 
-struct Compared {
-    path: Vec<String>,
-    filters: Vec<Filter>,
+/// A value that is compared.
+#[derive(Debug, Clone)]
+pub(super) struct Compared {
+    pub(super) path: Vec<String>,
+    pub(super) filters: Vec<Filter>,
 }
 
 impl Compared {
@@ -239,10 +280,14 @@ impl Compared {
     }
 }
 
-fn value(expression: &Expr<'_>) -> Option<Compared> {
+pub(super) fn value(expression: &Expr<'_>) -> Option<Compared> {
     match expression {
         Expr::Filter(filter) => {
             let mut inner = value(filter.expr.as_ref()?)?;
+            if matches!(filter.name, "first" | "last") && filter.args.is_empty() && inner.filters.is_empty() {
+                inner.path.push(ITEM.to_owned());
+                return Some(inner);
+            }
             inner.filters.push(Filter::read(filter.name, &filter.args)?);
             Some(inner)
         }
@@ -250,10 +295,15 @@ fn value(expression: &Expr<'_>) -> Option<Compared> {
     }
 }
 
-fn constant(source: &str, expression: &Expr<'_>) -> Option<(Json, TemplatePosition)> {
-    let Expr::Const(constant) = expression else { return None };
-    let value = json(&constant.value).filter(|value| !value.is_null())?;
-    Some((value, place(source, Spanned::span(constant))))
+/// Returns a literal, unless it is null.
+pub(super) fn constant(source: &str, expression: &Expr<'_>) -> Option<(Json, TemplatePosition)> {
+    let (value, span) = match expression {
+        Expr::Const(constant) => (constant.value.clone(), Spanned::span(constant)),
+        // `-1`
+        Expr::UnaryOp(negated) => (expression.as_const()?, Spanned::span(negated)),
+        _ => return None,
+    };
+    Some((json(&value).filter(|value| !value.is_null())?, place(source, span)))
 }
 
 fn json(value: &minijinja::Value) -> Option<Json> {

@@ -2,6 +2,9 @@
 
 use minijinja::machinery::ast::{BinOpKind, Expr, UnaryOpKind};
 
+use super::ConditionFacts;
+use super::iterations::iterations;
+
 /// Returns the parts of an expression such as `a.b["c"]`, if it is a plain path.
 pub(super) fn path(expression: &Expr<'_>) -> Option<Vec<String>> {
     match expression {
@@ -47,6 +50,33 @@ pub(super) fn path_with_items(expression: &Expr<'_>) -> Option<Vec<String>> {
     }
 }
 
+/// Returns the keys after the root of a path: `["b", 0]` for `a.b[0]`. All of them must be literals.
+pub(super) fn keys(expression: &Expr<'_>) -> Option<Vec<serde_json::Value>> {
+    match expression {
+        Expr::Var(_) => Some(Vec::new()),
+        Expr::GetAttr(attr) => {
+            let mut keys = keys(&attr.expr)?;
+            keys.push(attr.name.into());
+            Some(keys)
+        }
+        Expr::GetItem(item) => {
+            let mut keys = keys(&item.expr)?;
+            let Expr::Const(key) = &item.subscript_expr else { return None };
+            let text = key.value.as_str().map(serde_json::Value::from);
+            keys.push(text.or_else(|| key.value.as_i64().map(serde_json::Value::from))?);
+            Some(keys)
+        }
+        _ => None,
+    }
+}
+
+/// Returns the facts that follow if the condition evaluates to `holds`.
+pub(super) fn of_condition(condition: &Expr<'_>, holds: bool) -> ConditionFacts {
+    let is_iteration = |side: &Expr<'_>| matches!(side, Expr::Var(var) if var.id == "iteration");
+    let (iterations, is_exact) = iterations(condition, holds, &is_iteration);
+    ConditionFacts { defined: defined(condition, holds), iterations, is_exact }
+}
+
 /// Returns the names that must be defined if the condition evaluates to `holds`.
 pub(super) fn defined(condition: &Expr<'_>, holds: bool) -> Vec<Vec<String>> {
     match condition {
@@ -65,7 +95,7 @@ pub(super) fn defined(condition: &Expr<'_>, holds: bool) -> Vec<Vec<String>> {
 }
 
 /// Returns whether both sides must evaluate to `holds` if the whole does.
-fn joins(op: BinOpKind, holds: bool) -> bool {
+pub(super) fn joins(op: BinOpKind, holds: bool) -> bool {
     match op {
         BinOpKind::ScAnd => holds,
         BinOpKind::ScOr => !holds,

@@ -1,14 +1,19 @@
-//! Walks the syntax tree of a template and records the names it uses.
+//! Walks the syntax tree of a template and records the names it uses. [`own`] knows the names that the
+//! template itself defines.
+
+mod own;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use minijinja::machinery::Span;
 use minijinja::machinery::ast::{BinOpKind, CallArg, CompareOpKind, Expr, Stmt};
 
-use super::compared::{self, Comparison, Pair, SideKnowledge, equals, pair, within};
-use super::facts::{ITEM, defined, path, path_with_items};
+use super::compared::{self, Compared, Comparison, Pair, SideKnowledge, pair};
+use super::facts::{ITEM, defined, keys, path};
+use super::iterations::{IterationRange, iterations};
 use super::{OutputSense, TemplateNames, Use, UsedFunction, WordKind, place};
 use crate::graph::ids::folded;
+use crate::graph::template::TemplatePosition;
 
 /// The state of a walk.
 pub(super) struct NameWalk<'s> {
@@ -22,8 +27,16 @@ pub(super) struct NameWalk<'s> {
     once: BTreeSet<String>,
     /// The path that each of these names stands for.
     aliases: BTreeMap<String, Vec<String>>,
+    /// Such names for a value after filters.
+    filtered: BTreeMap<String, Compared>,
+    /// Such names for a literal.
+    literals: BTreeMap<String, (serde_json::Value, TemplatePosition)>,
+    /// Such names for a list of literals.
+    lists: BTreeMap<String, Vec<(serde_json::Value, TemplatePosition)>>,
     /// Paths that an enclosing condition guarantees to be defined.
     guards: Vec<Vec<String>>,
+    /// The iterations that the enclosing conditions leave.
+    iterations: IterationRange,
 }
 
 impl<'s> NameWalk<'s> {
@@ -57,32 +70,12 @@ impl<'s> NameWalk<'s> {
             made: BTreeMap::new(),
             once,
             aliases: BTreeMap::new(),
+            filtered: BTreeMap::new(),
+            literals: BTreeMap::new(),
+            lists: BTreeMap::new(),
             guards: Vec::new(),
+            iterations: IterationRange::ALL,
         }
-    }
-
-    /// Records that a name stands for a value, or for each item of a value.
-    fn alias(&mut self, target: &Expr<'_>, value: &Expr<'_>, item: Option<&str>) {
-        let (Expr::Var(name), Some(parts)) = (target, path_with_items(value)) else { return };
-        if !self.once.contains(name.id) {
-            return;
-        }
-        let Some(mut whole) = self.whole(parts) else { return };
-        whole.extend(item.map(str::to_owned));
-        self.aliases.insert(name.id.to_owned(), whole);
-    }
-
-    /// Replaces a name that the template defines by the path it stands for, if that is known.
-    fn whole(&self, parts: Vec<String>) -> Option<Vec<String>> {
-        let Some(root) = parts.first().filter(|root| self.is_own(root)) else { return Some(parts) };
-        let mut whole = self.aliases.get(root)?.clone();
-        let rest = parts.get(1..).unwrap_or_default();
-        // An alias of an output stands for its text.
-        if whole.len() == 2 && whole.first().is_some_and(|root| root == "outputs") && !rest.is_empty() {
-            whole.push("text".to_owned());
-        }
-        whole.extend_from_slice(rest);
-        Some(whole)
     }
 
     /// Walks a statement and everything in it.
@@ -104,10 +97,10 @@ impl<'s> NameWalk<'s> {
             }
             Stmt::IfCond(branch) => {
                 self.expression(&branch.expr);
-                self.under(defined(&branch.expr, true), |walk| {
+                self.under(&branch.expr, true, |walk| {
                     walk.block(|walk| walk.statements(&branch.true_body));
                 });
-                self.under(defined(&branch.expr, false), |walk| {
+                self.under(&branch.expr, false, |walk| {
                     walk.block(|walk| walk.statements(&branch.false_body));
                 });
             }
@@ -155,8 +148,8 @@ impl<'s> NameWalk<'s> {
             Expr::UnaryOp(one) => self.expression(&one.expr),
             Expr::BinOp(two) => {
                 self.compare(match two.op {
-                    BinOpKind::Eq | BinOpKind::Ne => equals(self.source, &two.left, &two.right),
-                    BinOpKind::In => within(self.source, &two.left, &two.right),
+                    BinOpKind::Eq | BinOpKind::Ne => self.equals(&two.left, &two.right),
+                    BinOpKind::In => self.within(&two.left, &two.right),
                     _ => None,
                 });
                 self.pair(match two.op {
@@ -168,20 +161,19 @@ impl<'s> NameWalk<'s> {
                     _ => None,
                 });
                 self.expression(&two.left);
-                let known = match two.op {
-                    BinOpKind::ScAnd => defined(&two.left, true),
-                    BinOpKind::ScOr => defined(&two.left, false),
-                    _ => Vec::new(),
-                };
-                self.under(known, |walk| walk.expression(&two.right));
+                match two.op {
+                    BinOpKind::ScAnd => self.under(&two.left, true, |walk| walk.expression(&two.right)),
+                    BinOpKind::ScOr => self.under(&two.left, false, |walk| walk.expression(&two.right)),
+                    _ => self.expression(&two.right),
+                }
             }
             Expr::Compare(compare) => {
                 self.expression(&compare.expr);
                 let mut left = &compare.expr;
                 for op in &compare.ops {
                     self.compare(match op.op {
-                        CompareOpKind::Eq | CompareOpKind::Ne => equals(self.source, left, &op.expr),
-                        CompareOpKind::In | CompareOpKind::NotIn => within(self.source, left, &op.expr),
+                        CompareOpKind::Eq | CompareOpKind::Ne => self.equals(left, &op.expr),
+                        CompareOpKind::In | CompareOpKind::NotIn => self.within(left, &op.expr),
                         _ => None,
                     });
                     self.pair(match op.op {
@@ -198,11 +190,12 @@ impl<'s> NameWalk<'s> {
             }
             Expr::IfExpr(choice) => {
                 self.expression(&choice.test_expr);
-                self.under(defined(&choice.test_expr, true), |walk| walk.expression(&choice.true_expr));
-                self.under(defined(&choice.test_expr, false), |walk| walk.maybe(choice.false_expr.as_ref()));
+                self.under(&choice.test_expr, true, |walk| walk.expression(&choice.true_expr));
+                self.under(&choice.test_expr, false, |walk| walk.maybe(choice.false_expr.as_ref()));
             }
             Expr::Filter(filter) => {
                 self.word(WordKind::Filter, filter.name, filter.span());
+                self.compare(compared::selected(self.source, filter));
                 let asks = matches!(filter.name, "default" | "d");
                 filter.expr.iter().for_each(|operand| self.operand(operand, asks));
                 self.args(&filter.args);
@@ -255,7 +248,15 @@ impl<'s> NameWalk<'s> {
     }
 
     fn compare(&mut self, comparison: Option<Comparison>) {
-        let Some(comparison) = comparison else { return };
+        let Some(mut comparison) = comparison else { return };
+        if let [name] = comparison.path.as_slice()
+            && let Some(value) = self.filtered.get(name).filter(|_| self.is_own(name))
+        {
+            comparison.filters = [value.filters.clone(), comparison.filters].concat();
+            comparison.path = value.path.clone();
+            self.names.comparisons.push(comparison);
+            return;
+        }
         if let Some(path) = self.whole(comparison.path.clone()) {
             self.names.comparisons.push(Comparison { path, ..comparison });
         }
@@ -280,6 +281,9 @@ impl<'s> NameWalk<'s> {
 
     /// Walks the operand of a filter or a test. If the filter `asks`, its operand may be undefined.
     fn operand(&mut self, operand: &Expr<'_>, asks: bool) {
+        if asks {
+            self.maybe_part(operand);
+        }
         match path(operand) {
             Some(parts) if asks => {
                 // A test of a whole output must see an undefined value, so keep `outputs` there.
@@ -289,8 +293,40 @@ impl<'s> NameWalk<'s> {
                 let guarded = parts.len();
                 self.note(parts, start(operand), guarded);
             }
+            // An item of a list: the path ends before its index.
+            _ if asks && self.is_maybe_part(operand) => {
+                let mut inner = operand;
+                while let (None, Some(base)) = (path(inner), base(inner)) {
+                    inner = base;
+                }
+                if let Some(parts) = path(inner) {
+                    let guarded = parts.len();
+                    self.note(parts, start(operand), guarded);
+                }
+            }
             _ => self.expression(operand),
         }
+    }
+
+    /// Records a part of an output that may be missing together with its output.
+    fn maybe_part(&mut self, operand: &Expr<'_>) {
+        let mut root = operand;
+        while let Some(base) = base(root) {
+            root = base;
+        }
+        let Expr::Var(root) = root else { return };
+        let Some(keys) = keys(operand).filter(|keys| keys.len() > 1) else { return };
+        let (from, end) = (root.span().start_offset as usize, operand.span().end_offset as usize);
+        // With parentheses in it, the path is not one piece of the source.
+        let is_whole = self.source.get(from..end).is_some_and(|path| !path.contains(['(', ')']));
+        if root.id == "outputs" && !self.is_own(root.id) && is_whole {
+            self.names.outputs.insert(from, OutputSense::MaybePart { end, keys });
+        }
+    }
+
+    fn is_maybe_part(&self, operand: &Expr<'_>) -> bool {
+        let sense = self.names.outputs.get(&(start(operand).start_offset as usize));
+        matches!(sense, Some(OutputSense::MaybePart { .. }))
     }
 
     fn call(&mut self, called: &Expr<'_>, args: &[CallArg<'_>], span: Span) {
@@ -321,12 +357,21 @@ impl<'s> NameWalk<'s> {
         self.own.pop();
     }
 
-    fn under(&mut self, known: Vec<Vec<String>>, inside: impl FnOnce(&mut Self)) {
-        let before = self.guards.len();
-        let known: Vec<Vec<String>> = known.into_iter().filter_map(|parts| self.whole(parts)).collect();
+    /// Walks a part that the run evaluates only if the condition evaluates to `holds`.
+    fn under(&mut self, condition: &Expr<'_>, holds: bool, inside: impl FnOnce(&mut Self)) {
+        let (guards, iterations_before) = (self.guards.len(), self.iterations);
+        let known: Vec<Vec<String>> =
+            defined(condition, holds).into_iter().filter_map(|parts| self.whole(parts)).collect();
         self.guards.extend(known.into_iter().map(as_compared));
+        let is_iteration = |side: &Expr<'_>| {
+            let whole = path(side).and_then(|parts| self.whole(parts));
+            whole.is_some_and(|whole| whole == ["iteration"])
+        };
+        let (left, _) = iterations(condition, holds, &is_iteration);
+        self.iterations = self.iterations.and(left);
         inside(self);
-        self.guards.truncate(before);
+        self.guards.truncate(guards);
+        self.iterations = iterations_before;
     }
 
     fn make(&mut self, name: &str) {
@@ -359,14 +404,23 @@ impl<'s> NameWalk<'s> {
         }
         let asked = if asked > 0 { parts.len() - (written - asked) } else { 0 };
         let compared = as_compared(parts.clone());
-        let known = self.guards.iter().filter(|guard| compared.starts_with(guard)).map(Vec::len);
+        let known = self.guards.iter().filter_map(|guard| guarded(guard, &compared));
         let guards = known.chain((asked > 0).then_some(asked)).collect();
-        self.names.uses.push(Use { path: parts, at: place(self.source, span), guards });
+        let iterations = self.iterations;
+        self.names.uses.push(Use { path: parts, at: place(self.source, span), guards, iterations });
     }
 
     fn word(&mut self, kind: WordKind, name: &str, span: Span) {
         self.names.words.push(UsedFunction { kind, name: name.to_owned(), at: place(self.source, span) });
     }
+}
+
+/// Returns how many parts of a path are defined if a guarded path is.
+fn guarded(guard: &[String], path: &[String]) -> Option<usize> {
+    let common = guard.iter().zip(path).take_while(|(one, other)| one == other).count();
+    // A part is defined only if its output is.
+    let is_output = guard.first().is_some_and(|root| root == "outputs") && common >= 2;
+    (common == guard.len() || is_output).then_some(common)
 }
 
 /// Writes the dashes of an id as underscores, so that paths compare equal.
@@ -380,7 +434,7 @@ fn as_compared(mut parts: Vec<String>) -> Vec<String> {
 }
 
 /// Returns the start of a path. The span of a later part starts after it.
-pub(super) fn start(expression: &Expr<'_>) -> Span {
+pub(in crate::graph::template) fn start(expression: &Expr<'_>) -> Span {
     base(expression).map_or_else(|| expression.span(), start)
 }
 

@@ -1,0 +1,118 @@
+//! Checks the command lines of a workflow: the shell must not run an agent's words, and `sh` must
+//! understand the command.
+//!
+//! [`shell_text`] reads a command line as the shell does, [`words`] knows where a value comes from.
+
+mod bashisms;
+mod shell_text;
+mod words;
+
+use std::collections::BTreeSet;
+
+use super::UnreadParts;
+use super::context::CheckContext;
+use super::diagnostic::{GraphDiagnostic, GraphDiagnostics};
+use super::outline::Outline;
+use super::suggest::shown;
+use crate::graph::template::command::{CarriedText, CommandTemplate, CommandValue};
+use crate::graph::template::names::ITEM;
+use crate::graph::workflow::{NodeKind, ShellNode, ShellProgram};
+use shell_text::{ShellQuotes, ShellText};
+use words::Speaker;
+
+pub(super) fn look(
+    outline: &Outline<'_>,
+    known: &CheckContext<'_>,
+    doubts: UnreadParts,
+    found: &mut GraphDiagnostics,
+) {
+    for node in &outline.nodes {
+        let NodeKind::Shell(ShellNode { command, .. }) = &node.node.kind else { continue };
+        let Ok(template) = CommandTemplate::of(command) else { continue };
+        let text = ShellText::read(&template.text);
+        if !doubts.values && !doubts.nodes {
+            for value in &template.values {
+                let quoting = text.quoting_at(value.at);
+                found_words(outline, known, value, quoting)
+                    .into_iter()
+                    .for_each(|finding| found.node(node, finding));
+            }
+        }
+        if !is_run_by_bash(outline) {
+            let hint = "run it with bash: `settings: { shell: bash }`";
+            for (offset, finding) in only_in_bash(&text, hint) {
+                let at = template.position(offset, &command.0);
+                found.node(node, GraphDiagnostic { field: "shell", ..finding }.at(Some(at)));
+            }
+        }
+    }
+    for (name, command) in &outline.workflow.checks {
+        let text = ShellText::read(&CommandTemplate::plain(command).text);
+        for (_, finding) in only_in_bash(&text, "call bash in it: `bash -c '…'`") {
+            found.whole(GraphDiagnostic { field: "checks", ..finding }.key(Some(name.clone())));
+        }
+    }
+}
+
+/// Returns whether bash runs the command of a node, and not `sh`.
+fn is_run_by_bash(outline: &Outline<'_>) -> bool {
+    outline.workflow.settings.shell == Some(ShellProgram::Bash)
+}
+
+/// Reports each kind of syntax that `sh` does not have, once.
+fn only_in_bash(text: &ShellText, hint: &str) -> Vec<(usize, GraphDiagnostic)> {
+    let mut seen = BTreeSet::new();
+    let first = text.bashisms().iter().filter(|(_, what)| seen.insert(*what));
+    let finding = |(offset, what): &(usize, &'static str)| {
+        let text = format!("{what} needs bash, but `sh` runs this command");
+        (*offset, GraphDiagnostic::warning(None, "", text).hint(hint))
+    };
+    first.map(finding).collect()
+}
+
+/// Reports the first value in a command line that may have been written by an agent or a person.
+fn found_words(
+    outline: &Outline<'_>,
+    known: &CheckContext<'_>,
+    value: &CommandValue,
+    quoting: ShellQuotes,
+) -> Option<GraphDiagnostic> {
+    let is_safe = |carried: &&CarriedText| quoting == ShellQuotes::Single && !carried.may_have_quote;
+    let mut carried = value.carried.iter().filter(|carried| !is_safe(carried));
+    let (path, speaker) = carried.find_map(|carried| {
+        let path = carried.value();
+        Some((path, words::speaker(outline, known, path)?))
+    })?;
+    let name = shown(&path.join(".").replace(&format!(".{ITEM}"), ITEM));
+    let text = match speaker {
+        Speaker::Agent => format!("{name} is an agent's text, and"),
+        Speaker::Person => format!("{name} is a person's text, and"),
+        Speaker::Event => format!("{name} is the text of an event, and"),
+        Speaker::Workflow => format!("{name} is the text of another workflow, and"),
+        Speaker::Feedback => format!("{name} may repeat an agent's text, and"),
+    };
+    let finding = match quoting {
+        ShellQuotes::None => GraphDiagnostic::error(
+            None,
+            "shell",
+            format!("{text} the shell would run it as part of the command"),
+        ),
+        ShellQuotes::Single => GraphDiagnostic::warning(
+            None,
+            "shell",
+            format!("{text} a `'` in it ends the quotes: the shell would run the rest"),
+        ),
+        ShellQuotes::Double => GraphDiagnostic::warning(
+            None,
+            "shell",
+            format!("{text} quotes do not help: the shell would run a `$(…)` in it"),
+        ),
+        ShellQuotes::Document => GraphDiagnostic::warning(
+            None,
+            "shell",
+            format!("{text} a line in it may end the here-document: the shell would run the rest"),
+        ),
+    };
+    let hint = "pass it with `env: { NAME: … }` and write `\"$NAME\"`, or pass it with `stdin`";
+    Some(finding.hint(hint).at(Some(value.position)))
+}
