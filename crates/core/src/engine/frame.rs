@@ -193,16 +193,14 @@ pub fn scope(state: &RunState) -> Scope {
 
 /// Returns the facts about the run itself. In `finally`, `ending` is its outcome.
 fn about_run(spec: &Spec, run: &RunId, ending: Option<&Outcome>) -> Value {
-    let mut about = json!({"id": run, "workflow": spec.workflow, "workspace": spec.workspace});
-    if let Some(artifacts) = spec.artifacts(run) {
-        about["artifacts"] = artifacts.into();
-    }
-    if let Some(outcome) = ending {
-        about["status"] = outcome.status.word().into();
+    let ended = ending.map(|outcome| {
         let reason = outcome.detail.clone().unwrap_or_else(|| outcome.reason.sentence().to_owned());
-        about["reason"] = reason.into();
-    }
-    about
+        [("status", outcome.status.word().to_owned()), ("reason", reason)]
+    });
+    let known =
+        [("id", run.to_string()), ("workflow", spec.workflow.clone()), ("workspace", spec.workspace.clone())];
+    let facts = known.into_iter().chain(spec.artifacts(run).map(|path| ("artifacts", path)));
+    facts.chain(ended.into_iter().flatten()).map(|(name, fact)| (name.to_owned(), json!(fact))).collect()
 }
 
 fn failed(text: &str, error: &TemplateError) -> Outcome {

@@ -249,13 +249,8 @@ impl NodeRun for EachNode {
         let inside = site.inside();
         for place in 0..state.open.len() {
             let EachState { items, open, .. } = state;
-            let Some((open, item)) = open
-                .get_mut(place)
-                .and_then(|open| Some((&*items.get(open.at)?, open)))
-                .map(|(item, open)| (open, item))
-            else {
-                continue;
-            };
+            let Some(open) = open.get_mut(place) else { continue };
+            let Some(item) = items.get(open.at) else { continue };
             let delivered = if name(site.instance, item.number) == *to {
                 self.about_worktree(cx, site, &inside, item, open, event)
             } else if open.phase == EachPhase::Working {
@@ -348,17 +343,20 @@ impl EachItem {
     fn told(&self, index: usize) -> Value {
         let result = self.result.as_ref();
         let status = result.map_or(FinalStatus::Cancelled, |result| result.status);
-        let mut told = json!({
+        let told = json!({
             "item": self.item,
             "index": index,
             "status": status.word(),
             "text": result.map(|result| result.text.as_str()).unwrap_or_default(),
             "value": result.and_then(|result| result.value.clone()),
         });
-        if let Some(branch) = result.and_then(|result| result.branch.clone()) {
-            told["branch"] = branch.into();
+        match (told, result.and_then(|result| result.branch.clone())) {
+            (Value::Object(mut told), Some(branch)) => {
+                told.insert("branch".to_owned(), branch.into());
+                Value::Object(told)
+            }
+            (told, _) => told,
         }
-        told
     }
 }
 
