@@ -30,6 +30,7 @@ mod impostor;
 mod input;
 mod jobs;
 mod kill_sweep;
+mod language;
 mod leave_sweep;
 mod left_behind;
 mod links;

@@ -90,7 +90,9 @@ fn behind_endless(outline: &Outline<'_>, range: std::ops::Range<usize>, found: &
     let mut barrier: Option<String> = None;
     let mut at = range.start;
     while let Some(node) = outline.nodes.get(at).filter(|_| at < range.end) {
-        if let Some(why) = barrier.take() {
+        // `finally` runs whatever happens before it.
+        let is_last = matches!(node.node.kind, NodeKind::Finally(_));
+        if let Some(why) = barrier.take().filter(|_| !is_last) {
             let text = format!("this node is never reached: {why}");
             found.node(node, GraphDiagnostic::error(None, node.node.kind.word(), text));
         }

@@ -5,6 +5,7 @@ use windlass_core::engine::explain::GivenAnswer;
 use windlass_core::launch::files;
 use windlass_core::looping::LoopRules;
 use windlass_core::run::{Activity, ListenState, Progress, RunState, Waiting};
+use windlass_runtime::artifacts::{ARTIFACTS, Artifact, list as list_artifacts};
 use windlass_runtime::handle::Handle;
 use windlass_runtime::own_worktree::kept_tracker;
 use windlass_runtime::view::RunView;
@@ -26,6 +27,9 @@ const FACT: &str = "              ";
 
 /// The longest line of an agent's last message that is shown.
 const LINE: usize = 400;
+
+/// The most files that are listed.
+const FILES: usize = 20;
 
 /// The most answers that are listed.
 const ANSWERS: usize = 20;
@@ -74,6 +78,10 @@ pub(super) fn object(handle: &Handle, details: &RunDetails) -> String {
     let missing = absence.map(|why| words::missing_folder(&spec.workspace, why));
     let report = handle.worktree_of(spec);
     map.extend(report.map(|report| ("worktree".to_owned(), own_worktree::object(&report))));
+    let file =
+        |file: &Artifact| json!({"path": view.dir.join(ARTIFACTS).join(&file.path), "bytes": file.bytes});
+    let kept: Vec<Value> = list_artifacts(&view.dir).iter().map(file).collect();
+    map.extend((!kept.is_empty()).then(|| ("artifacts".to_owned(), kept.into())));
     map.extend(missing.map(|text| ("missing_folder".to_owned(), text.into())));
     map.extend(spec.fork_of.as_ref().map(|fork| ("fork_of".to_owned(), words::fork_object(fork))));
     map.extend(spec.parent.as_ref().map(|parent| ("parent".to_owned(), json!(parent))));
@@ -167,6 +175,7 @@ pub(super) fn lines(screen: Terminal, handle: &Handle, details: &RunDetails) -> 
         lines.extend(nodes::table(screen, state, words::now()));
     }
     let mut more = children(details);
+    more.extend(artifacts(view));
     more.extend(answers("  answers", details, |_| true));
     more.extend(sessions("  sessions", &details.turns.iter().collect::<Vec<_>>(), details.is_many()));
     more.extend(changes(handle, view));
@@ -207,6 +216,25 @@ fn status(view: &RunView) -> String {
         }
     };
     if state.bookkeeping.paused { format!("{text}; paused: no new nodes start") } else { text }
+}
+
+/// Lists the files that the run keeps.
+fn artifacts(view: &RunView) -> Vec<String> {
+    let kept = list_artifacts(&view.dir);
+    if kept.is_empty() {
+        return Vec::new();
+    }
+    let line = |file: &Artifact| {
+        format!("    {}: {} bytes", plain_line(&file.path.display().to_string()), file.bytes)
+    };
+    let hidden = kept.len().saturating_sub(FILES);
+    let folder = view.dir.join(ARTIFACTS);
+    let mut lines = vec![format!("  artifacts in {}", plain_line(&folder.display().to_string()))];
+    lines.extend(kept.iter().take(FILES).map(line));
+    if hidden > 0 {
+        lines.push(format!("    and {hidden} more"));
+    }
+    lines
 }
 
 fn children(details: &RunDetails) -> Vec<String> {
