@@ -61,7 +61,7 @@ fn values_flow_through_commands_lists_and_agents() {
     assert_eq!(place.file("end.txt"), "completed 1\n");
     assert!(!place.repo().join("evil").exists(), "no shell runs a value");
     let shown = place.go(&["show"]);
-    assert!(shown.stdout.contains("a b.txt: 26 bytes"), "{shown}");
+    assert!(shown.stdout.contains("a b.txt: 22 bytes"), "{shown}");
     let shown = place.go(&["show", "--json"]);
     assert!(shown.stdout.contains("/artifacts/$(echo c).txt"), "{shown}");
 }
