@@ -69,8 +69,9 @@ pub(super) struct Laws {
     /// The number of times that the run was continued.
     continued: u32,
     children_in_all: Spent,
-    /// The number of times that `finally` began, in all and since the run ended or continued last.
+    /// The number of ends so far, which is part of the names in `finally`.
     ends: u32,
+    /// The number of times that `finally` began since the run ended or continued last.
     finals: u32,
     /// The status with which the run ended last, unless it continued since.
     ended: Option<FinalStatus>,
@@ -277,6 +278,7 @@ impl Laws {
             self.continued += 1;
             (self.finals, self.ended) = (0, None);
         }
+        self.ends = state.bookkeeping.ends;
         self.finally_runs_once_for_each_end(step);
         for planned in step.effects.iter().filter(|planned| planned.id.verb == Verb::Run) {
             self.child_began.insert(planned.id.clone(), self.child_spent(&planned.id).turns);
@@ -614,7 +616,6 @@ impl Laws {
         for news in &step.news {
             match news {
                 News::NodeStarted { node, .. } if node.in_workflow().as_str() == "finally" => {
-                    self.ends += 1;
                     self.finals += 1;
                 }
                 News::Finished { outcome, .. } => {
