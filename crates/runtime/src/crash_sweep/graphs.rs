@@ -9,12 +9,12 @@ use std::time::Duration;
 use serde_json::json;
 use windlass_core::event::SessionVerdict;
 use windlass_core::graph::builder::{
-    Builder, ask, check_all, clear_context, criteria_loop, fail, prompt, shell, skill, task_loop, turns,
-    wait, workflow,
+    Builder, ask, check_all, clear_context, criteria_loop, prompt, shell, skill, task_loop, turns, wait,
+    workflow,
 };
 use windlass_core::graph::workflow::{
     Expression, IfNode, Join, LoopNode, Node, NodeKind, OnFailure, ParallelBranch, ParallelNode, RetryPolicy,
-    TryNode, TurnLoop,
+    TurnLoop,
 };
 use windlass_core::id::{EffectId, NodeId, Verb};
 use windlass_core::looping::LoopMode;
@@ -123,7 +123,7 @@ impl Maker {
     fn leaf(&mut self, luck: Luck) -> Node {
         let mode =
             [LoopMode::Fresh, LoopMode::Resume, LoopMode::InSession, LoopMode::Plugin][self.roll(4) as usize];
-        match self.roll(if luck == Luck::Sure { 3 } else { 9 }) {
+        match self.roll(if luck == Luck::Sure { 3 } else { 8 }) {
             0 => prompt("Do it. {{ feedback }}").into(),
             1 => shell("make").into(),
             2 => shell("touch x").idempotent().into(),
@@ -131,13 +131,12 @@ impl Maker {
             4 => check_all().into(),
             5 => ask("Well?").into(),
             6 => wait(SECOND).into(),
-            7 => fail("No: {{ input }}").into(),
             _ => skill("research").args("{{ input }}").into(),
         }
     }
 
     fn block(&mut self, depth: u32) -> Node {
-        match self.roll(8) {
+        match self.roll(7) {
             0 => {
                 let condition = ["true", "false"][self.roll(2) as usize];
                 let (then, otherwise) = (self.body(depth, Luck::Dice), self.body(depth, Luck::Dice));
@@ -160,10 +159,6 @@ impl Maker {
             3 => self.tasks(depth),
             4 => self.race(),
             5 => workflow("other").into(),
-            6 => {
-                let (body, catch) = (self.body(depth, Luck::Dice), self.body(depth, Luck::Dice));
-                bare(NodeKind::Try(TryNode { body, catch }))
-            }
             _ => {
                 let mut branch =
                     |name: &str| ParallelBranch { name: name.into(), body: self.body(depth, Luck::Dice) };

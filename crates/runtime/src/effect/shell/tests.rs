@@ -113,7 +113,9 @@ async fn success_gives_what_it_printed_and_nothing_else() {
 async fn a_failure_gives_what_it_complained_about_too() {
     let stage = Stage::new();
     let end = stage.run("echo out; echo err >&2; exit 3", RerunPolicy::MustNot).await;
-    assert_eq!(end, exited(false, 3, "out\nerr"));
+    let ShellEnd::Exited { passed, how, output, stdout } = end else { panic!("{end:?}") };
+    assert_eq!((passed, how.as_str(), output.as_str()), (false, "exit code 3", "out\nerr"));
+    assert_eq!(stdout.as_deref(), Some("out"));
 }
 
 #[tokio::test]
