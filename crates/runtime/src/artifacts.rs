@@ -1,7 +1,7 @@
 //! The folder in which a run keeps its own files: `run.artifacts` in templates.
 //!
-//! Windlass makes the folder when a command, a check or a session that mentions it starts. Nothing of it is
-//! removed while the run is known.
+//! Windlass makes the folder when a command, a check or a session that mentions it starts. It goes
+//! with the folder of the run, which only `gc` removes.
 
 use std::path::{Path, PathBuf};
 

@@ -280,7 +280,7 @@ impl RunError {
 
 /// Describes how a run would end.
 fn describe_end(outcome: &Outcome) -> String {
-    let why = outcome.detail.clone().unwrap_or_else(|| outcome.reason.sentence().to_owned());
+    let why = outcome.why();
     format!("{}, {why}", outcome.status.word())
 }
 

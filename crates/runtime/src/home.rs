@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use windlass_peers::agent::Agents;
 use windlass_peers::files::{self, FileError, FileMode};
+use windlass_store::RunFolders;
 
 use crate::crash::CrashCounter;
 use crate::os;
@@ -44,7 +45,7 @@ impl Home {
 
     /// Returns the path of the folder that contains the folders of all runs, if it is text.
     pub(crate) fn runs_folder(&self) -> Option<String> {
-        self.state.join("runs").to_str().map(str::to_owned)
+        RunFolders::below(&self.state).all().to_str().map(str::to_owned)
     }
 
     /// Returns the environment variables for crash tests, the only ones that a host gets.

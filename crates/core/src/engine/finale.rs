@@ -83,7 +83,7 @@ fn combined(step: &mut Decision, decided: Outcome, last: &Outcome) -> Outcome {
     if last.status == FinalStatus::Completed || is_asked {
         return decided;
     }
-    let detail = last.detail.clone().unwrap_or_else(|| last.reason.sentence().to_owned());
+    let detail = last.why();
     let why = format!("`finally` failed: {detail}");
     if decided.status == FinalStatus::Completed {
         return Outcome::new(FinalStatus::Failed, EndReason::FinallyFailed).because(why);

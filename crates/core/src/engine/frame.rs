@@ -38,8 +38,7 @@ pub(super) struct Frame<'a> {
     pub(super) items: Vec<(&'a str, &'a Value)>,
 }
 
-/// The longest value of an environment variable, in bytes. The operating system starts no program with a
-/// longer one.
+/// The longest value of an environment variable, in bytes. Linux starts no program with a value of 128 KB.
 const ENV_VALUE_MAX: usize = 100_000;
 /// The most bytes of all environment variables together.
 const ENV_MAX: usize = 500_000;
@@ -194,7 +193,7 @@ pub fn scope(state: &RunState) -> Scope {
 /// Returns the facts about the run itself. In `finally`, `ending` is its outcome.
 fn about_run(spec: &Spec, run: &RunId, ending: Option<&Outcome>) -> Value {
     let ended = ending.map(|outcome| {
-        let reason = outcome.detail.clone().unwrap_or_else(|| outcome.reason.sentence().to_owned());
+        let reason = outcome.why();
         [("status", outcome.status.word().to_owned()), ("reason", reason)]
     });
     let known =

@@ -231,6 +231,11 @@ impl Outcome {
         Outcome { root: other.fixed(), ..self }
     }
 
+    /// Returns the reason for people: the detail, or else the sentence for the reason.
+    pub fn why(&self) -> String {
+        self.detail.clone().unwrap_or_else(|| self.reason.sentence().to_owned())
+    }
+
     /// Returns the reason why another attempt would end the same way. Every kind of retry asks
     /// this.
     pub fn fixed(&self) -> Option<EndReason> {

@@ -1,7 +1,9 @@
 //! Values, lists and guaranteed ends, in real runs.
 
-use crate::place::Place;
+use crate::place::{LIMIT, Place};
+use rustix::process::Signal;
 use serde_json::json;
+use windlass_testkit::wait::until;
 
 const FAILED: i32 = 4;
 
@@ -78,4 +80,29 @@ fn a_failure_is_caught_and_told_and_finally_runs_at_the_end() {
     );
     assert_eq!(place.file("caught.txt"), "`fail`: no luck with it");
     assert_eq!(place.file("end.txt"), "failed: Three failures in a row.\n");
+}
+
+#[test]
+fn an_interrupted_run_has_not_ended_and_runs_finally_when_it_is_cancelled() {
+    let place = Place::playing(json!([]));
+    let document = r#"
+name: slow
+nodes:
+  - shell: "echo $$ > begun.txt; exec sleep 600"
+finally:
+  - shell: "echo \"$HOW\" >> end.txt"
+    env: { HOW: "{{ run.status }}" }
+"#;
+    place.sealed.write("repo/.windlass/workflows/slow.yaml", document);
+    let mut going = place.start(&["run", "--workflow", "slow", "x", "--json"]);
+    let run = going.run();
+    place.file_exists("begun.txt");
+    going.signal(Signal::INT);
+    assert_eq!(going.end().code, 130);
+    assert!(!place.repo().join("end.txt").exists(), "it can continue");
+    let cancelled = place.go(&["cancel", &run]);
+    assert_eq!(cancelled.code, 0, "{cancelled}");
+    until(LIMIT, || place.repo().join("end.txt").exists());
+    until(LIMIT, || place.go(&["show", &run, "--json"]).stdout.contains("\"cancelled\""));
+    assert_eq!(place.file("end.txt"), "cancelled\n");
 }

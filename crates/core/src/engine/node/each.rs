@@ -718,7 +718,7 @@ impl EachNode {
         match self.join {
             Join::Some if state.good > 0 => done(EndReason::AllDone),
             Join::FirstSuccess | Join::Some => {
-                let detail = bad.detail.clone().unwrap_or_else(|| bad.reason.sentence().to_owned());
+                let detail = bad.why();
                 Outcome::new(FinalStatus::Failed, EndReason::NoBranch)
                     .because(format!("no item succeeded: {detail}"))
             }

@@ -360,7 +360,7 @@ impl ParallelNode {
             (_, None) => done(EndReason::AllDone),
             (Join::Some, Some(_)) if bad.len() < slots.len() => done(EndReason::AllDone),
             (Join::FirstSuccess | Join::Some, Some(first)) => {
-                let detail = first.detail.clone().unwrap_or_else(|| first.reason.sentence().to_owned());
+                let detail = first.why();
                 Outcome::new(FinalStatus::Failed, EndReason::NoBranch)
                     .because(format!("no branch succeeded: {detail}"))
             }

@@ -181,7 +181,7 @@ impl TryNode {
         let failed = std::mem::take(&mut state.lane);
         *site.last_message = failed.said.or(site.last_message.take());
         *site.word = failed.word.or(site.word.take());
-        let detail = || outcome.detail.clone().unwrap_or_else(|| outcome.reason.sentence().to_owned());
+        let detail = || outcome.why();
         state.caught = Some(if failed.wrong.is_empty() { detail() } else { failed.wrong });
         let inside = framed(&site.inside(), state);
         lane::proceed(cx, &self.catch, &mut state.lane, &inside)

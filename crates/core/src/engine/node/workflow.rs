@@ -229,7 +229,7 @@ fn ended(cx: &mut DecisionCx<'_>, site: &NodeSite<'_>, state: &SubRunState, end:
     if end.outcome.status == FinalStatus::Completed {
         return done(EndReason::AllDone);
     }
-    let detail = end.outcome.detail.clone().unwrap_or_else(|| end.outcome.reason.sentence().to_owned());
+    let detail = end.outcome.why();
     let why = format!("run {} is {}: {detail}", state.run, end.outcome.status.word());
     // A budget that the child run shares with this run may be spent for both.
     let reason =
