@@ -135,6 +135,8 @@ pub enum ApiTrouble {
     Transient,
     /// No user is logged in, or the API refused the key.
     Login,
+    /// The API does not have the model, or not for this user.
+    Model,
     /// An error that will not pass: the API refused the request.
     Lasting,
 }

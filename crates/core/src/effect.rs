@@ -308,4 +308,7 @@ pub struct SessionPlan {
     /// Environment variables from the workflow.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
+    /// The model, if the node has models of its own to try.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
 }

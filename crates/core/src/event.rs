@@ -527,6 +527,8 @@ pub enum SessionFailure {
     /// No user is logged in, or the API refused the key.
     Login,
     Refused,
+    /// The service does not have the model, or not for this user.
+    Model,
     /// The agent reached a limit of its own CLI, on turns or money.
     OwnLimit,
     Process,

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::entity::Entity;
 use crate::graph::workflow::{
-    Budget, Expression, InputKind, Node, NodeKind, ShellProgram, Template, main_nodes,
+    Budget, Effort, Expression, InputKind, InputRange, Node, NodeKind, ShellProgram, Template, main_nodes,
 };
 use crate::hook::permission::{Isolation, PermissionRules, may_write};
 use crate::id::{NodeId, RunId};
@@ -39,6 +39,9 @@ pub struct Spec {
     /// The declared kind of each input. An input that is not listed has no known kind.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub kinds: BTreeMap<String, InputKind>,
+    /// The allowed numbers of each input that has a `minimum` or a `maximum`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub ranges: BTreeMap<String, InputRange>,
     /// The nodes, in order.
     pub body: Vec<Node>,
     /// The settings of each session, by node.
@@ -170,6 +173,11 @@ fn runs_commands(node: &Node) -> bool {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionSettings {
     pub driver: AgentCommand,
+    /// The models to try in order, templates. Empty means the model of the driver alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<Template>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effort: Option<Effort>,
     /// The isolation preset that applies, after taking the workflow's request into account.
     pub isolation: Isolation,
     /// The allow, deny and ask rules from the settings.

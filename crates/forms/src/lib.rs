@@ -7,6 +7,7 @@
 //! - [`tracker`]: the Markdown file of a loop, and the markers that an agent writes in it.
 //! - [`loop_state`]: the state file of the ralph-loop plugin.
 //! - [`entity`]: commands, skills and agents, in the formats of every provider.
+//! - [`rehearsal`]: stub results of a workflow, and tests with them.
 //! - [`tasks`]: `tasks.json`, read leniently and edited without changing the rest of the file.
 //! - [`settings`]: layers of TOML, environment and flags, with the source of each value.
 //!
@@ -19,6 +20,7 @@ pub mod entity;
 mod json;
 pub mod loop_state;
 pub mod plugin;
+pub mod rehearsal;
 pub mod settings;
 pub mod tasks;
 pub mod tracker;

@@ -34,6 +34,8 @@ fn spec() -> Given {
         AgentCommand { name: "claude".into(), program: "/bin/claude".into(), model: None, args: vec![] };
     let node = SessionSettings {
         driver,
+        models: Vec::new(),
+        effort: None,
         isolation: Isolation::Minimal,
         permissions: Default::default(),
         entity: None,
@@ -46,6 +48,7 @@ fn spec() -> Given {
         input: "x".into(),
         inputs: Default::default(),
         kinds: Default::default(),
+        ranges: Default::default(),
         body: vec![],
         sessions: Default::default(),
         workspace: "/work space".into(),
@@ -84,6 +87,7 @@ fn plan() -> SessionPlan {
         prompt: "-x \"{input}\"\n".into(),
         holds_stop: false,
         deadline: None,
+        model: None,
         schema: None,
     }
 }
@@ -396,4 +400,17 @@ fn an_agent_that_only_writes_has_its_value_in_the_text() {
     assert_eq!(answer(end.value.as_ref(), end.last_message.as_deref()), Ok(json!({"verdict": "pass"})));
     // It was reminded once.
     assert_eq!(model.requests().len(), 2);
+}
+
+#[test]
+fn the_plan_chooses_the_model_and_the_node_the_effort() {
+    let mut spec = spec();
+    spec.node.driver.model = Some("opus".into());
+    spec.node.effort = Some(windlass_core::graph::workflow::Effort::High);
+    let argv = |plan: &SessionPlan| prepared(&spec, plan, &UserEnvironment::default()).launch.argv;
+    let has = |argv: &[String], pair: [&str; 2]| argv.windows(2).any(|found| found == pair);
+    let own = argv(&plan());
+    assert!(has(&own, ["--model", "opus"]) && has(&own, ["--effort", "high"]), "{own:?}");
+    let next = argv(&SessionPlan { model: Some("sonnet".into()), ..plan() });
+    assert!(has(&next, ["--model", "sonnet"]) && !has(&next, ["--model", "opus"]), "{next:?}");
 }

@@ -221,7 +221,7 @@ fn recorded_errors_that_the_request_causes_fail_at_once() {
         ),
         (include_str!("recordings/06-api-401.jsonl"), SessionFailure::Login, "Invalid API key"),
         (include_str!("recordings/06-api-403.jsonl"), SessionFailure::Login, "403 no permission"),
-        (include_str!("recordings/06-api-404.jsonl"), SessionFailure::Refused, "the selected model"),
+        (include_str!("recordings/06-api-404.jsonl"), SessionFailure::Model, "the selected model"),
         (include_str!("recordings/06-api-413.jsonl"), SessionFailure::Other, "Request too large"),
     ] {
         let SessionVerdict::Failed { cause: judged, what: said } = end(stream, &exit(1)).verdict else {

@@ -402,9 +402,7 @@ fn load_folder(catalog: &mut Catalog, dir: &Path, source: &str, of: Of) {
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     let is_workflow = |path: &PathBuf| {
         let extension = path.extension().and_then(|extension| extension.to_str());
-        // A script of the simulated agent may be kept beside its workflow.
-        let is_script = path.to_str().is_some_and(|path| path.ends_with(".sim.json"));
-        matches!(extension, Some("json" | "yaml" | "yml")) && !is_script
+        matches!(extension, Some("json" | "yaml" | "yml")) && !is_beside(path)
     };
     files.retain(is_workflow);
     files.sort();
@@ -415,6 +413,13 @@ fn load_folder(catalog: &mut Catalog, dir: &Path, source: &str, of: Of) {
     for file in files {
         add(catalog, &file, source, of);
     }
+}
+
+/// Decides whether a file belongs to a workflow and is none: a script of the simulated agent, a test or stub
+/// results.
+fn is_beside(path: &Path) -> bool {
+    let ends = [".sim.json", ".test.yaml", ".test.yml", ".stubs.yaml", ".stubs.yml", ".stubs.json"];
+    path.to_str().is_some_and(|path| ends.iter().any(|end| path.ends_with(end)))
 }
 
 /// Adds the workflow of a file. A broken file affects only the commands that use it.

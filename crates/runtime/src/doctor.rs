@@ -131,6 +131,7 @@ fn rows(can: agent::Capabilities) -> Vec<Capability> {
         row("mcp", can.mcp, "uses MCP servers"),
         row("budget", can.budget, "stops at a cost that you set"),
         row("models", can.models, "lets you choose the model"),
+        row("effort", can.effort, "lets you choose the effort"),
         row("usage", can.usage, "reports tokens and cost"),
         row("adoptable", can.adoptable, "keeps working if Windlass crashes"),
     ]

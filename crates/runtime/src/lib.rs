@@ -45,6 +45,7 @@ pub mod trust;
 pub mod user_error;
 pub mod view;
 pub mod without_log;
+pub mod workflow_tests;
 pub mod workspace;
 
 pub use windlass_peers::agent::{self as agents, Agents};

@@ -157,8 +157,21 @@ impl Plan {
     }
 }
 
+/// The purpose of a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PlanPurpose {
+    /// To run it.
+    Run,
+    /// To walk it with stubs. Kinds of nodes that runs do not support yet are allowed.
+    Walk,
+}
+
 /// Plans a run, or returns everything that is wrong with the request.
 pub fn plan(home: &Home, request: &RunRequest) -> Result<Plan, UserError> {
+    plan_for(home, request, if request.dry_run { PlanPurpose::Walk } else { PlanPurpose::Run })
+}
+
+fn plan_for(home: &Home, request: &RunRequest, purpose: PlanPurpose) -> Result<Plan, UserError> {
     let cwd = request.cwd.canonicalize().map_err(|error| {
         UserError::new(
             UserErrorKind::Usage,
@@ -172,10 +185,16 @@ pub fn plan(home: &Home, request: &RunRequest) -> Result<Plan, UserError> {
     if let Some(problem) = trust::refusal(&resolved).filter(|_| !request.has_terminal) {
         return Err(problem);
     }
-    planned(home, request, &cwd, &resolved).map_err(|problem| trust::explain(problem, &resolved))
+    planned(home, request, &cwd, &resolved, purpose).map_err(|problem| trust::explain(problem, &resolved))
 }
 
-fn planned(home: &Home, request: &RunRequest, cwd: &Path, resolved: &Resolved) -> Result<Plan, UserError> {
+fn planned(
+    home: &Home,
+    request: &RunRequest,
+    cwd: &Path,
+    resolved: &Resolved,
+    purpose: PlanPurpose,
+) -> Result<Plan, UserError> {
     let mut catalog = collect(home, cwd, &request.plugins, resolved)?;
     if let WantedWorkflow::Workflow(Some(wanted)) = &request.want {
         catalog.add_file(cwd, wanted)?;
@@ -191,7 +210,7 @@ fn planned(home: &Home, request: &RunRequest, cwd: &Path, resolved: &Resolved) -
     }
     let checks = flags::checks(&request.flags.checks)?;
     let shelves =
-        WorkflowSources { home, cwd, resolved, catalog: &catalog, broken: &broken, checks: &checks };
+        WorkflowSources { home, cwd, resolved, catalog: &catalog, broken: &broken, checks: &checks, purpose };
     let Selection { mut main, mut others, registry, warnings: found, notes } = shelves.choose(request)?;
     let in_files = resolved.diagnostics.iter().cloned().chain(trust::warnings(resolved)).chain(untrusted);
     let in_files = in_files.chain(catalog.problems.iter().cloned()).map(ProblemPart::from);
@@ -201,6 +220,9 @@ fn planned(home: &Home, request: &RunRequest, cwd: &Path, resolved: &Resolved) -
     flags::apply(&request.flags, &mut main, &mut others, &mut warnings)?;
     let parts: Vec<&Workflow> = std::iter::once(&main).chain(&others).map(|part| &part.workflow).collect();
     let inputs = inputs::given(request, &parts)?;
+    if purpose == PlanPurpose::Walk {
+        warnings.extend(parts.iter().flat_map(|part| nodes::not_yet(part)));
+    }
     warnings.extend(inputs::unused(request, &parts));
     let given =
         PlanInputs { home, cwd, request, resolved, catalog: &catalog, registry: &registry, checks: &checks };
@@ -269,7 +291,7 @@ pub(crate) fn plan_again(home: &Home, spec: &Spec, why: PlanAgain) -> Option<Res
     let has_terminal = request.has_terminal && may_leave_out;
     let input = spec.input.clone();
     let request = RunRequest { cwd, flags, input, has_terminal, dry_run: true, ..request };
-    Some(plan(home, &request).map(|planned| {
+    Some(plan_for(home, &request, PlanPurpose::Run).map(|planned| {
         let mut again = planned.spec;
         again.seed.clone_from(&spec.seed);
         again.follow(spec.policy);

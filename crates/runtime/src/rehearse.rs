@@ -1,10 +1,11 @@
-//! Rehearses a plan with stubs: starts nothing and writes nothing.
+//! Rehearses a plan with stubs: starts nothing. Reads the stub results of a file, and writes such a file to
+//! fill in.
 
 use std::path::Path;
 
 use serde_json::Value;
 use windlass_core::engine;
-use windlass_core::engine::rehearsal::{self, Rehearsal};
+use windlass_core::engine::rehearsal::{self, Rehearsal, RehearsalOptions, Stubs, check_stubs, stub_targets};
 use windlass_core::graph::template::render;
 use windlass_core::graph::workflow::{Expression, Node, NodeKind, TaskLoopNode, Template};
 use windlass_core::id::RunId;
@@ -12,13 +13,52 @@ use windlass_core::spec::Spec;
 use windlass_core::tasks::{Attempts, Claim, NextTask, Task, TaskStatus, next, ready, recover};
 use windlass_core::time::Moment;
 
+use windlass_forms::diagnostic::Diagnostic;
+use windlass_forms::rehearsal::{read_stubs, stub_file_text};
+use windlass_peers::files::{FileMode, checkout};
+
+use crate::config::text_of;
 use crate::effect::{task_value, tasks_place};
 use crate::tasks::load;
+use crate::user_error::{UserError, UserErrorKind};
 
 /// Rehearses a run with stubs, using the tasks from its task file.
-pub fn rehearse(spec: &Spec) -> Rehearsal {
+pub fn rehearse(spec: &Spec, options: &RehearsalOptions) -> Rehearsal {
     let (tasks, left) = tasks_of(spec).unwrap_or((Vec::new(), Claim::AllDone));
-    rehearsal::rehearse(spec, &tasks, &left)
+    rehearsal::rehearse(spec, &RehearsalOptions { tasks, left, ..options.clone() })
+}
+
+/// Reads the stub results of a file, and refuses those that do not fit the workflow.
+pub fn stubs_in(spec: &Spec, file: &Path) -> Result<Stubs, UserError> {
+    let shown = file.display().to_string();
+    let Some(text) = text_of(file)? else {
+        return Err(UserError::new(UserErrorKind::Usage, format!("there is no file `{shown}`"))
+            .hint(format!("`--stubs-init={shown}` writes one to fill in")));
+    };
+    let (read, found) = read_stubs(&text, &shown);
+    if let Some(problem) = UserError::of(&found) {
+        return Err(problem);
+    }
+    let Some(read) = read else { return Ok(Stubs::new()) };
+    let misfits: Vec<Diagnostic> =
+        check_stubs(spec, &read.stubs).iter().map(|problem| read.diagnose(problem)).collect();
+    UserError::of(&misfits).map_or(Ok(read.stubs), Err)
+}
+
+/// Returns a file of stub results to fill in, with one that fits for each node.
+pub fn stubs_text(spec: &Spec) -> String {
+    stub_file_text(&spec.workflow, &stub_targets(spec))
+}
+
+/// Writes a file of stub results to fill in. Never overwrites a file.
+pub fn begin_stubs(spec: &Spec, file: &Path) -> Result<(), UserError> {
+    let shown = file.display();
+    let wrong = |text: String| UserError::new(UserErrorKind::Configuration, text);
+    match checkout::create_new(file, stubs_text(spec).as_bytes(), FileMode::Shared) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(wrong(format!("{shown} already exists")).hint("edit that file, or move it away")),
+        Err(error) => Err(wrong(format!("{shown} cannot be written: {}", error.why()))),
+    }
 }
 
 /// Returns the tasks that a task loop would find, in order, and the result after the last one. Returns `None`

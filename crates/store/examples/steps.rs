@@ -178,6 +178,7 @@ impl Bench {
             input: "Work on the cart until its tests are green.".into(),
             inputs: Default::default(),
             kinds: Default::default(),
+            ranges: Default::default(),
             body,
             sessions: Default::default(),
             workspace: "/home/ada/shop".into(),

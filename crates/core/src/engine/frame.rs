@@ -36,6 +36,8 @@ pub(super) struct Frame<'a> {
     pub(super) env: Vec<&'a BTreeMap<String, Template>>,
     /// The items of the lists around it, by the name that the workflow gave them, outermost first.
     pub(super) items: Vec<(&'a str, &'a Value)>,
+    /// The iterations and attempts around the nodes of the innermost item, which tell it from others.
+    pub(super) item_scope: Option<String>,
 }
 
 /// The longest value of an environment variable, in bytes. Linux starts no program with a value of 128 KB.
@@ -56,6 +58,7 @@ impl<'a> Frame<'a> {
             resumed: None,
             env: if spec.env.is_empty() { Vec::new() } else { vec![&spec.env] },
             items: Vec::new(),
+            item_scope: None,
         }
     }
 
@@ -100,6 +103,7 @@ impl<'a> Frame<'a> {
     pub(super) fn for_item(&self, number: u32, name: &'a str, item: &'a Value) -> Frame<'a> {
         let mut inside = self.in_round(number, "");
         inside.items.push((name, item));
+        inside.item_scope = Some(inside.mark.clone());
         inside
     }
 
@@ -136,6 +140,19 @@ impl<'a> Frame<'a> {
             return Err(Outcome::new(FinalStatus::Failed, EndReason::Template).because(why));
         }
         Ok(all)
+    }
+
+    /// Returns the name of the task and the items that the node works on. Sessions of one task or item are
+    /// continued only there.
+    pub(super) fn session_scope(&self) -> Option<String> {
+        let task = self.task.and_then(|task| task.get("id")).map(|id| match id {
+            Value::String(id) => id.clone(),
+            id => id.to_string(),
+        });
+        match (task, &self.item_scope) {
+            (Some(task), Some(item)) => Some(format!("{task} {item}")),
+            (task, item) => task.or_else(|| item.clone()),
+        }
     }
 
     pub(super) fn render(&self, cx: &DecisionCx<'_>, text: &Template) -> Result<String, Outcome> {

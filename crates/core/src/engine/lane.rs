@@ -7,9 +7,12 @@ use super::{Allowance, DecisionCx, cancel, output};
 use crate::effect::Effect;
 use crate::event::Event;
 use crate::graph::template::NodeOutput;
-use crate::graph::workflow::{Node, OnFailure};
-use crate::id::{EffectId, NodeId, Verb};
-use crate::run::{ActiveNode, Activity, EndReason, FinalStatus, Lane, News, NodeCause, NodeHistory, Outcome};
+use crate::graph::workflow::{Node, NodeNumber, OnFailure};
+use crate::id::{EffectId, NodeId, SessionId, Verb};
+use crate::run::{
+    ActiveNode, Activity, EndReason, FinalStatus, KeptSession, Lane, News, NodeCause, NodeHistory, Outcome,
+    SessionClosing, SessionWork,
+};
 
 /// The next action after a node ended.
 enum AfterNode {
@@ -59,19 +62,23 @@ fn completed(cx: &DecisionCx<'_>, steps: &[Node]) -> Outcome {
 /// pause after a failure.
 fn due(active: &ActiveNode, event: &Event) -> Option<Attempt> {
     let Event::WaitOver { effect } = event else { return None };
-    let spent = active.spent;
+    let (spent, numbers) = (active.spent, active.numbers.clone());
     match (&active.activity, effect.verb) {
-        (Activity::Deferred { cause }, Verb::Defer) => Some(Attempt {
-            tries: active.tries,
-            old_tries: active.old_tries,
-            cause: cause.clone(),
-            spent,
-            kept: active.kept.clone(),
-        }),
+        (Activity::Deferred { cause }, Verb::Defer) => {
+            let (tries, old_tries) = (active.tries, active.old_tries);
+            Some(Attempt {
+                tries,
+                old_tries,
+                cause: cause.clone(),
+                spent,
+                numbers,
+                kept: active.kept.clone(),
+            })
+        }
         (Activity::WaitingToRetry { what, .. }, Verb::Retry) => {
             let (tries, old_tries) = (active.tries + 1, active.old_tries);
             let cause = NodeCause::Retried { what: what.clone(), attempt: tries };
-            Some(Attempt { tries, old_tries, cause, spent, kept: active.kept.clone() })
+            Some(Attempt { tries, old_tries, cause, spent, numbers, kept: active.kept.clone() })
         }
         _ => None,
     }
@@ -145,13 +152,14 @@ pub(super) fn reopen(
             cause: NodeCause::Continued,
             spent: active.spent,
             kept: active.kept.take(),
+            numbers: active.numbers.clone(),
         };
         return begin_told(cx, steps, lane, (frame, &told), this);
     }
     seen(cx, node, &active.instance, NodeCause::Continued);
     let (kind, about) = (node.kind.word().to_owned(), node.kind.shape().about());
     cx.tell(News::NodeStarted { node: active.instance.clone(), kind, about });
-    let own = own_time(node).map(|ms| cx.at.plus_ms(ms));
+    let own = own_time(node, &active.numbers).map(|ms| cx.at.plus_ms(ms));
     if let Some(until) = own {
         cx.plan_once(&active.instance, Verb::Timeout, Effect::WaitUntil { until });
     }
@@ -290,9 +298,12 @@ fn wrap_up(
     let outcome = if is_well { outcome } else { with_root(node, &mut active, outcome) };
     remember(cx, &active, &outcome);
     if let Activity::Session(work) = &active.activity
-        && let Some(session) = work.session.as_ref().filter(|_| work.is_resumable && frame.task.is_some())
+        && let Some(session) = work.session.as_ref().filter(|_| work.is_resumable)
     {
-        lane.sessions.insert(node.id.clone(), session.clone());
+        if frame.task.is_some() {
+            lane.sessions.insert(node.id.clone(), session.clone());
+        }
+        keep_session(cx, work, session, frame);
     }
     let is_tried_again = !is_well && lane.cut.is_none() && may_try_again(cx, node, &active, &outcome);
     let (site, activity) = NodeSite::of(node, frame, &mut active);
@@ -341,6 +352,30 @@ pub(super) fn ends_everything(cx: &DecisionCx<'_>, outcome: &Outcome) -> bool {
     is_ended || cx.has_run_dry(outcome)
 }
 
+/// Keeps the session of a node that ended, if another node continues it.
+fn keep_session(cx: &mut DecisionCx<'_>, work: &SessionWork, session: &SessionId, frame: &Frame<'_>) {
+    let Some(driver) = cx.spec.driver_of(&work.step).filter(|_| is_continued(&cx.spec.body, &work.step))
+    else {
+        return;
+    };
+    let kept = KeptSession {
+        session: session.clone(),
+        driver: driver.to_owned(),
+        workspace: work.workspace.clone(),
+        scope: frame.session_scope(),
+        closed: work.is_forked.then_some(SessionClosing::Forked),
+    };
+    cx.bookkeeping.keep_session(&work.step, kept);
+}
+
+/// Decides whether one of these nodes, or a node inside them, continues the sessions of a node.
+fn is_continued(steps: &[Node], node: &NodeId) -> bool {
+    steps.iter().any(|step| {
+        let continues = step.kind.session().and_then(|session| session.continues.as_ref());
+        continues == Some(node) || step.kind.blocks().iter().any(|block| is_continued(block.body, node))
+    })
+}
+
 /// Decides whether another attempt can help and does no harm.
 fn may_try_again(cx: &DecisionCx<'_>, node: &Node, active: &ActiveNode, outcome: &Outcome) -> bool {
     let own = Allowance { budget: node.budget, spent: active.spent };
@@ -350,8 +385,14 @@ fn may_try_again(cx: &DecisionCx<'_>, node: &Node, active: &ActiveNode, outcome:
     !matches!(outcome.status, FinalStatus::Cancelled | FinalStatus::Blocked | FinalStatus::Interrupted)
         && !is_dry
         && !cx.has_run_dry(outcome)
-        && active.tries - active.old_tries.min(active.tries) <= node.retry.times
+        && active.tries - active.old_tries.min(active.tries) <= retries(node, active)
         && outcome.fixed().is_none()
+}
+
+/// Returns the number of retries.
+fn retries(node: &Node, active: &ActiveNode) -> u32 {
+    let computed = active.numbers.get(&NodeNumber::Times);
+    computed.map_or(node.retry.times, |times| u32::try_from(*times).unwrap_or(u32::MAX))
 }
 
 /// Adds the root cause that another attempt cannot change, and mentions it if attempts are left.
@@ -399,14 +440,15 @@ fn pause(
 ) -> AfterNode {
     let what = outcome.detail.clone().unwrap_or_else(|| outcome.reason.word().to_owned());
     let tries = active.tries.saturating_sub(active.old_tries).max(1);
-    let delay = step.retry.delay_ms.saturating_mul(1 << (tries - 1).min(16));
+    let delay = active.numbers.get(&NodeNumber::Delay).copied().unwrap_or(step.retry.delay_ms);
+    let delay = delay.saturating_mul(1 << (tries - 1).min(16));
     let until = cx.at.plus_ms(delay);
     let attempt = tries + 1;
     cx.decision.news.push(News::Retrying {
         node: active.instance.clone(),
         what: what.clone(),
         attempt,
-        of: Some(step.retry.times.saturating_add(1)),
+        of: Some(retries(step, &active).saturating_add(1)),
         until: Some(until),
     });
     let id =

@@ -13,6 +13,7 @@
 //! - [`allowance`]: what the run and each block may spend.
 //! - [`ledger`]: shares a budget between the runs of a tree.
 //! - [`frame`]: the values that templates see.
+//! - [`numbers`]: the numbers of a node that a run computes.
 //! - [`mod@output`]: the outputs of nodes and runs.
 //! - [`explain`]: why a node ran or did not run.
 //! - [`internal_error`]: an effect that failed because of a bug in Windlass.
@@ -31,6 +32,7 @@ mod internal_error;
 mod lane;
 mod ledger;
 pub mod node;
+pub(crate) mod numbers;
 mod output;
 pub mod rehearsal;
 mod replay;
@@ -126,6 +128,8 @@ pub fn apply(state: &mut RunState, at: Moment, event: &Event) -> Decision {
         Event::Forked { seed, policy, spent, .. } => {
             state.bookkeeping.seed.clone_from(seed);
             state.bookkeeping.inherited = *spent;
+            state.bookkeeping.leave_sessions();
+            state.root.works_mut(&mut |work| work.is_forked = work.session.is_some());
             policy.iter().for_each(|policy| state.spec.follow(*policy));
         }
         Event::SessionStarted { effect, .. } | Event::RunSpent { effect, .. } => {

@@ -5,9 +5,10 @@ use super::allowance::Allowance;
 use super::frame::Frame;
 use super::lane::seen;
 use super::node::pair::{NodeOpening, NodeSite};
+use super::numbers::{self, Numbers};
 use crate::effect::Effect;
 use crate::graph::walk::ids_in;
-use crate::graph::workflow::Node;
+use crate::graph::workflow::{Node, NodeNumber};
 use crate::id::Verb;
 use crate::run::{ActiveNode, Activity, EachState, Lane, News, NodeCause, Outcome, Spent};
 
@@ -31,11 +32,20 @@ pub(super) struct Attempt {
     pub(super) spent: Spent,
     /// See [`ActiveNode::kept`].
     pub(super) kept: Option<Box<EachState>>,
+    /// The numbers that an earlier attempt computed.
+    pub(super) numbers: Numbers,
 }
 
 impl Attempt {
     pub(super) fn first(cause: NodeCause) -> Attempt {
-        Attempt { tries: 1, old_tries: 0, cause, spent: Spent::default(), kept: None }
+        Attempt {
+            tries: 1,
+            old_tries: 0,
+            cause,
+            spent: Spent::default(),
+            numbers: Numbers::new(),
+            kept: None,
+        }
     }
 }
 
@@ -52,7 +62,7 @@ pub(super) fn begin(
         lane.now = Some(Box::new(deferred(cx, step, frame, this)));
         return NodeStart::UnderWay;
     }
-    let Attempt { tries, old_tries, cause, spent, kept } = this;
+    let Attempt { tries, old_tries, cause, spent, numbers, kept } = this;
     let instance = frame.name(step, tries);
     // A retried node was not skipped before.
     let when = step.when.as_ref().filter(|_| tries == 1);
@@ -64,7 +74,16 @@ pub(super) fn begin(
     seen(cx, step, &instance, cause);
     let (kind, about) = (step.kind.word().to_owned(), step.kind.shape().about());
     cx.tell(News::NodeStarted { node: instance.clone(), kind, about });
-    let own = own_time(step).map(|ms| cx.at.plus_ms(ms));
+    let numbers = match holds.clone() {
+        Ok(_) if numbers.is_empty() => numbers::resolve(cx, step, frame),
+        Ok(_) => Ok(numbers),
+        Err(outcome) => Err(outcome),
+    };
+    let (numbers, unready) = match numbers {
+        Ok(numbers) => (numbers, None),
+        Err(outcome) => (Numbers::new(), Some(outcome)),
+    };
+    let own = own_time(step, &numbers).filter(|_| unready.is_none()).map(|ms| cx.at.plus_ms(ms));
     if let Some(until) = own {
         cx.plan_once(&instance, Verb::Timeout, Effect::WaitUntil { until });
     }
@@ -76,15 +95,16 @@ pub(super) fn begin(
         instance: &instance,
         tries,
         deadline,
+        numbers: &numbers,
         cut: None,
         last_message: &mut said,
         word: &mut word,
         kept,
     };
     cx.allowances.push(Allowance { budget: step.budget, spent });
-    let opening = match holds {
-        Err(outcome) => NodeOpening::NotBegun(outcome),
-        Ok(_) => step.kind.node().begin(cx, &mut site),
+    let opening = match unready {
+        Some(outcome) => NodeOpening::NotBegun(outcome),
+        None => step.kind.node().begin(cx, &mut site),
     };
     let spent_now = cx.allowances.pop().map_or(spent, |purse| purse.spent);
     let (doing, begun) = match opening {
@@ -102,6 +122,7 @@ pub(super) fn begin(
         spent: spent_now,
         earlier: spent,
         cut: None,
+        numbers,
         said,
         word,
         kept: None,
@@ -111,13 +132,14 @@ pub(super) fn begin(
 }
 
 /// Returns the time limit of the node itself, in milliseconds.
-pub(super) fn own_time(node: &Node) -> Option<u64> {
-    [node.settings.timeout_ms, node.budget.time_ms].into_iter().flatten().min()
+pub(super) fn own_time(node: &Node, numbers: &Numbers) -> Option<u64> {
+    let timeout = numbers.get(&NodeNumber::Timeout).copied().or(node.settings.timeout_ms);
+    [timeout, node.budget.time_ms].into_iter().flatten().min()
 }
 
 /// Returns a node that starts when the pause ends.
 fn deferred(cx: &mut DecisionCx<'_>, node: &Node, frame: &Frame<'_>, this: Attempt) -> ActiveNode {
-    let Attempt { tries, old_tries, cause, spent, kept } = this;
+    let Attempt { tries, old_tries, cause, spent, numbers, kept } = this;
     let instance = frame.name(node, tries);
     cx.defer(&instance);
     ActiveNode {
@@ -130,6 +152,7 @@ fn deferred(cx: &mut DecisionCx<'_>, node: &Node, frame: &Frame<'_>, this: Attem
         spent,
         earlier: spent,
         cut: None,
+        numbers,
         said: None,
         word: None,
         kept,

@@ -42,8 +42,8 @@ pub use steps::{LoopRounds, ParallelBranches, Steps};
 use super::check::{GraphDiagnostic, structure};
 use super::ids::name_nodes;
 use super::workflow::{
-    Budget, Expression, FINALLY_ID, FINALLY_MS, FinallyNode, InputKind, Node, NodeKind, SessionOptions,
-    ShellProgram, Template, Workflow, WorkflowInput,
+    Budget, Expression, FINALLY_ID, FINALLY_MS, FinallyNode, InputKind, Node, NodeKind, NodeNumber,
+    SessionOptions, ShellProgram, Template, Workflow, WorkflowInput,
 };
 use crate::id::NodeId;
 use serde_json::Value;
@@ -93,6 +93,7 @@ impl Builder {
             required: true,
             default: None,
             choices: Vec::new(),
+            range: Default::default(),
         })
     }
 
@@ -106,6 +107,7 @@ impl Builder {
             required: false,
             default: Some(default.into()),
             choices: Vec::new(),
+            range: Default::default(),
         })
     }
 
@@ -221,6 +223,13 @@ impl Builder {
     #[must_use]
     pub fn gives(mut self, expression: impl Into<String>) -> Builder {
         self.workflow.gives = Some(Expression(expression.into()));
+        self
+    }
+
+    /// Computes a number of the node that was added last when it starts, up to `at_most`.
+    #[must_use]
+    pub fn computed(mut self, number: NodeNumber, from: impl Into<String>, at_most: u64) -> Builder {
+        self.steps = self.steps.computed(number, from, at_most);
         self
     }
 

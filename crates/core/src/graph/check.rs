@@ -13,6 +13,8 @@
 //! | `order` | Has a node run before another node uses its output? |
 //! | `inputs` | Do defaults and choices fit their input? Is every input used? |
 //! | `schemas` | Does Windlass support all keywords of a schema? |
+//! | `session_tools` | Do the tools of a session exist? |
+//! | `continued` | Can a session continue the one that it names? |
 //! | `entities`, `calls` | Do entities, checks, drivers and workflows exist and support the node? |
 //! | `reach`, `bounds` | Is every node reachable? Does every loop end? Is the budget enough? |
 //! | `gates`, `branches` | Does every path to a landing pass a gate? Do branches collide? |
@@ -24,6 +26,7 @@ mod certainty;
 mod commands;
 mod comparisons;
 mod context;
+mod continued;
 mod diagnostic;
 mod entities;
 mod gates;
@@ -33,6 +36,7 @@ mod order;
 pub(crate) mod outline;
 mod reach;
 mod schemas;
+mod session_tools;
 pub mod structure;
 pub(super) mod suggest;
 mod surroundings;
@@ -97,8 +101,10 @@ fn look(outline: &Outline<'_>, known: &CheckContext<'_>, doubts: UnreadParts, fo
     order::look(outline, found);
     surroundings::look(outline, known, found);
     schemas::look(outline, found);
+    session_tools::look(outline, found);
     entities::look(outline, known, found);
     calls::look(outline, known, found);
+    continued::look(outline, known, found);
     reach::look(outline, found);
     bounds::look(outline, known, found);
     commands::look(outline, known, doubts, found);

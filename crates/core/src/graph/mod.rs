@@ -12,6 +12,7 @@
 
 pub mod builder;
 pub mod check;
+mod computed;
 pub mod draw;
 pub mod ids;
 #[cfg(test)]

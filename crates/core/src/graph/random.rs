@@ -9,8 +9,8 @@ use super::builder::{
 };
 use super::ids::name_nodes;
 use super::workflow::{
-    Budget, Expression, IfNode, InputKind, Join, LoopNode, Node, NodeKind, OnFailure, ParallelBranch,
-    ParallelNode, TryNode, TurnLoop, Workflow, WorkflowInput,
+    Budget, Expression, IfNode, InputKind, Join, LoopNode, Node, NodeKind, NodeNumber, OnFailure,
+    ParallelBranch, ParallelNode, TryNode, TurnLoop, Workflow, WorkflowInput,
 };
 
 /// Generates a workflow with valid ids. It may contain other mistakes.
@@ -52,6 +52,7 @@ fn whole(
             required: false,
             default: Some(json!("x")),
             choices: Vec::new(),
+            range: Default::default(),
         };
         Workflow {
             name: name.clone(),
@@ -93,6 +94,8 @@ fn around(node: Node, condition: BoxedStrategy<String>) -> BoxedStrategy<Node> {
             node.budget.turns = turns;
             if goes_on {
                 node.on_failure = OnFailure::Continue;
+            } else if node.bound(NodeNumber::Max).is_some_and(|most| most > 0) {
+                node.computed.insert(NodeNumber::Max, Expression("inputs.a | int".to_owned()));
             }
             node
         })
@@ -101,7 +104,7 @@ fn around(node: Node, condition: BoxedStrategy<String>) -> BoxedStrategy<Node> {
 
 fn leaf(text: BoxedStrategy<String>) -> BoxedStrategy<Node> {
     let plain = |node: NodeBuilder<PlainMarker>| Node::from(node);
-    (text, 0..15_usize, 0..4_u32)
+    (text, 0..16_usize, 0..4_u32)
         .prop_map(move |(text, which, max)| match which {
             0 => prompt(text).into(),
             1 => skill("commit").args(text).into(),
@@ -117,6 +120,7 @@ fn leaf(text: BoxedStrategy<String>) -> BoxedStrategy<Node> {
             11 => plain(pull_request(text, None)),
             12 => prompt(text).turns(TurnLoop::default()).into(),
             13 => plain(fail(text)),
+            14 => prompt(text).continues(["prompt", "prompt-2", "shell", "nobody"][max as usize]).into(),
             _ => workflow("other").with_input("a", text).into(),
         })
         .boxed()
@@ -127,9 +131,15 @@ fn blocks(block: BoxedStrategy<Vec<Node>>, condition: BoxedStrategy<String>) -> 
     (block.clone(), block, condition, 0..4_u32, 0..7_usize, join)
         .prop_map(|(one, other, condition, max, which, join)| match which {
             0 => NodeKind::If(IfNode { condition: Expression(condition), then: one, otherwise: other }),
-            1 => NodeKind::Loop(LoopNode { until: vec![Expression(condition)], max, body: one }),
+            1 => NodeKind::Loop(LoopNode {
+                until: vec![Expression(condition)],
+                max,
+                forever: max == 0,
+                body: one,
+            }),
             2 => {
                 let tasks = task_loop().max(max).jobs(max + 1).attempts(max + 1).until(condition);
+                let tasks = if max == 1 { tasks.keeps_branches() } else { tasks };
                 Node::from(tasks).kind.with_blocks(vec![one, other])
             }
             5 => {

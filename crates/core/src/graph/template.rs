@@ -197,7 +197,7 @@ fn caught_in<T>(
 }
 
 /// Returns whether a text has no tags.
-pub(super) fn is_plain(source: &str) -> bool {
+pub fn is_plain(source: &str) -> bool {
     !source.contains("{{") && !source.contains("{%") && !source.contains("{#")
 }
 

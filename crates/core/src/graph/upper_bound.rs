@@ -340,7 +340,7 @@ mod tests {
                 let holds = constant(condition).unwrap_or(luck.up_to(1) == 1);
                 turns_of(if holds { then } else { otherwise }, luck)
             }
-            NodeKind::Loop(LoopNode { until, max, body }) => {
+            NodeKind::Loop(LoopNode { until, max, body, .. }) => {
                 let is_once = until.iter().any(|until| constant(until) == Some(true));
                 let rounds = if is_once { 1 } else { rounds(*max, luck) };
                 (0..rounds).map(|_| turns_of(body, luck)).sum()

@@ -12,10 +12,11 @@ use crate::hook::permission::Isolation;
 use crate::id::NodeId;
 use crate::words;
 
+pub use super::computed::NodeNumber;
 pub use crate::engine::node::{
     AskNode, CheckNode, CriteriaLoopNode, EachNode, FailNode, FinallyNode, IfNode, Join, LandNode,
     ListSource, ListenNode, LoopNode, ParallelBranch, ParallelNode, PromptSource, PullRequestNode,
-    ReviewNode, Session, ShellNode, SleepNode, TaskLoopNode, TryNode, TurnLoop, WorkflowNode,
+    ReviewNode, Session, SessionTools, ShellNode, SleepNode, TaskLoopNode, TryNode, TurnLoop, WorkflowNode,
 };
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -73,6 +74,55 @@ pub struct WorkflowInput {
     pub default: Option<Value>,
     /// The allowed values; empty allows any value.
     pub choices: Vec<Value>,
+    /// The smallest and the largest allowed number.
+    #[serde(default, skip_serializing_if = "InputRange::is_open")]
+    pub range: InputRange,
+}
+
+impl WorkflowInput {
+    /// Makes an optional input that allows every value of its kind.
+    pub fn new(name: impl Into<String>, kind: InputKind) -> WorkflowInput {
+        WorkflowInput {
+            name: name.into(),
+            description: None,
+            kind,
+            required: false,
+            default: None,
+            choices: Vec::new(),
+            range: InputRange::default(),
+        }
+    }
+}
+
+/// The smallest and the largest number that an input allows.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct InputRange {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub minimum: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub maximum: Option<f64>,
+}
+
+impl InputRange {
+    /// Returns true if every number is allowed.
+    pub fn is_open(&self) -> bool {
+        *self == InputRange::default()
+    }
+
+    /// Describes the allowed numbers if a value is not among them. Other values than numbers fit.
+    pub fn wanted(&self, value: &Value) -> Option<String> {
+        let number = value.as_f64()?;
+        let is_low = self.minimum.is_some_and(|least| number < least);
+        let is_high = self.maximum.is_some_and(|most| number > most);
+        let wanted = match (self.minimum, self.maximum) {
+            (Some(least), Some(most)) => format!("from {least} to {most}"),
+            (Some(least), None) => format!("at least {least}"),
+            (None, Some(most)) => format!("at most {most}"),
+            (None, None) => return None,
+        };
+        (is_low || is_high).then_some(wanted)
+    }
 }
 
 words! {
@@ -103,6 +153,9 @@ pub struct Node {
     /// Environment variables of the commands, checks and sessions in it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, Template>,
+    /// The numbers that the run computes when the node starts. The field itself has the largest allowed value.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub computed: BTreeMap<NodeNumber, Expression>,
 }
 
 /// A text with `{{ … }}` in it, rendered once when its node starts.
@@ -168,7 +221,13 @@ pub enum WaitUntil {
 #[serde(default)]
 pub struct SessionOptions {
     pub driver: Option<String>,
+    /// The model, a template.
     pub model: Option<String>,
+    /// The models to try in order when the first one is not available, templates.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fallbacks: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effort: Option<Effort>,
     pub isolation: Option<Isolation>,
     /// The time limit of a node.
     pub timeout_ms: Option<u64>,
@@ -184,6 +243,24 @@ words! {
         Sh = "sh",
         /// `bash -euo pipefail`.
         Bash = "bash",
+    }
+}
+
+impl SessionOptions {
+    /// Returns the models in the order in which they are tried.
+    pub fn models(&self) -> impl Iterator<Item = &String> {
+        self.model.iter().chain(&self.fallbacks)
+    }
+}
+
+words! {
+    /// The effort with which a model thinks.
+    pub enum Effort {
+        Low = "low",
+        Medium = "medium",
+        High = "high",
+        XHigh = "xhigh",
+        Max = "max",
     }
 }
 

@@ -4,6 +4,7 @@
 
 use super::tools::{self, Named};
 use crate::entity::{Entity, EntityRole, EntityTool, Level, Provider, ToolEffect, ToolRule};
+use crate::graph::workflow::SessionTools;
 use crate::hook::ToolName;
 use crate::hook::permission::LimitRule;
 
@@ -53,6 +54,11 @@ pub fn limits(entity: &Entity, driver: DriverTools<'_>) -> EntityLimits {
 /// Returns the limits of an agent that an entity runs as.
 pub fn limits_of_role(role: &EntityRole, driver: DriverTools<'_>) -> EntityLimits {
     of(role.tools.as_deref(), &role.limits, role.provider, driver)
+}
+
+/// Returns the limits of a node for a driver.
+pub fn limits_of_node(tools: &SessionTools, driver: DriverTools<'_>) -> EntityLimits {
+    of(Some(&tools.listed()), &[], Provider::Windlass, driver)
 }
 
 fn of(
@@ -142,6 +148,11 @@ pub fn may_change_files(entity: &Entity) -> bool {
     }
     let roles = entity.roles.iter().map(|role| limits_of_role(role, DriverTools::ALL));
     roles.chain([limits(entity, DriverTools::ALL)]).all(|limits| let_change_files(&limits))
+}
+
+/// Returns true if a node with these tools may change files of the workspace. Any access to the shell counts.
+pub fn may_change_files_with(tools: &SessionTools) -> bool {
+    let_change_files(&limits_of_node(tools, DriverTools::ALL))
 }
 
 fn let_change_files(EntityLimits { only, deny, .. }: &EntityLimits) -> bool {

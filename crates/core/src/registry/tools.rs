@@ -114,6 +114,9 @@ const SETS: [&str; 12] = [
     "new",
 ];
 
+/// The tools that read files and search in them, and can do nothing else.
+pub const READERS: [&str; 4] = ["read", "list", "glob", "grep"];
+
 /// The meaning of a tool name in a limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Named {

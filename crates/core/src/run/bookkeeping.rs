@@ -10,7 +10,7 @@ use crate::effect::Planned;
 use crate::graph::template::NodeOutput;
 use crate::graph::workflow::Budget;
 use crate::hook::HookAnswer;
-use crate::id::{EffectId, HookId, InboxId, NodeId};
+use crate::id::{EffectId, HookId, InboxId, NodeId, SessionId};
 use crate::time::Moment;
 
 /// Everything that a run keeps besides the progress of its nodes.
@@ -94,6 +94,35 @@ pub struct Bookkeeping {
     /// Instructions of a person for the next session that starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// The last session of each node that another one continues, for each task and item that it worked on.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sessions: BTreeMap<NodeId, Vec<KeptSession>>,
+}
+
+/// The last session of a node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptSession {
+    pub session: SessionId,
+    /// The driver, because no other can continue the session.
+    pub driver: String,
+    /// The folder, because a session belongs to one.
+    pub workspace: String,
+    /// The task or item that the node worked on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<String>,
+    /// The reason why no node may continue it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closed: Option<SessionClosing>,
+}
+
+/// The reason why no node may continue a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SessionClosing {
+    /// A `clear_context` node ran.
+    Cleared,
+    /// The session belongs to the run from which this one was forked.
+    Forked,
 }
 
 impl Bookkeeping {
@@ -111,6 +140,36 @@ impl Bookkeeping {
         let before = self.unheard.len();
         self.unheard.retain(|unheard| unheard != hook);
         self.unheard.len() < before
+    }
+
+    /// Keeps the last session of a node.
+    pub(crate) fn keep_session(&mut self, node: &NodeId, session: KeptSession) {
+        let kept = self.sessions.entry(node.clone()).or_default();
+        kept.retain(|other| other.scope != session.scope);
+        kept.push(session);
+    }
+
+    /// Removes the sessions of an item that is complete, because nothing continues them.
+    pub(crate) fn forget_sessions(&mut self, nodes: &[NodeId], scope: Option<&str>) {
+        for node in nodes {
+            let Some(kept) = self.sessions.get_mut(node) else { continue };
+            kept.retain(|session| session.scope.as_deref() != scope);
+            if kept.is_empty() {
+                self.sessions.remove(node);
+            }
+        }
+    }
+
+    /// Closes the sessions of a task or item, or those outside of both.
+    pub(crate) fn clear_sessions(&mut self, scope: Option<&str>) {
+        let all = self.sessions.values_mut().flatten();
+        all.filter(|kept| kept.scope.as_deref() == scope)
+            .for_each(|kept| kept.closed = Some(SessionClosing::Cleared));
+    }
+
+    /// Closes all sessions, because the run is a fork.
+    pub(crate) fn leave_sessions(&mut self) {
+        self.sessions.values_mut().flatten().for_each(|kept| kept.closed = Some(SessionClosing::Forked));
     }
 
     /// Removes and returns the oldest event with this name.

@@ -15,6 +15,7 @@ use crate::engine::node::{
     AskState, CheckState, EachState, FinallyState, IfState, ListenState, ParallelState, RoundsState,
     ShellState, SleepState, SubRunState, TryState,
 };
+use crate::engine::numbers::Numbers;
 use crate::id::{NodeId, SessionId, Verb};
 use crate::tasks::{Attempts, TaskId};
 use crate::time::Moment;
@@ -135,6 +136,9 @@ pub struct ActiveNode {
     pub earlier: Spent,
     /// The outcome that the node will have, once it is being ended.
     pub cut: Option<Outcome>,
+    /// The numbers that were computed when the node started first.
+    #[serde(default, skip_serializing_if = "Numbers::is_empty")]
+    pub numbers: Numbers,
     /// The last message of an agent in the finished parts of the node, if no lane keeps it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said: Option<String>,
@@ -232,7 +236,7 @@ pub struct TaskRounds {
     pub target: Option<String>,
     /// The iterations in progress.
     pub open: Vec<Round>,
-    /// The maximum number of iterations, if a person changed it.
+    /// The maximum number of iterations, if it was computed or a person changed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max: Option<u32>,
     /// The number of tasks that this loop completed.

@@ -30,7 +30,7 @@ use crate::spec::{SessionSettings, Spec};
 use crate::time::Moment;
 use crate::usage::Usage;
 use crate::words;
-pub use bookkeeping::{Bookkeeping, KeptReply, NodeCause, NodeHistory};
+pub use bookkeeping::{Bookkeeping, KeptReply, KeptSession, NodeCause, NodeHistory, SessionClosing};
 pub use continuation::{BudgetRaise, Continuation, Raise};
 pub use lane::{
     ActiveNode, Activity, BranchState, Lane, Round, RoundPhase, SessionSignal, TaskConflict, TaskRounds,

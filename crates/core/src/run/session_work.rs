@@ -140,11 +140,33 @@ pub struct SessionWork {
     /// Environment variables from the workflow.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
+    /// The models to try in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<String>,
+    /// The number of models that were not available.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub models_failed: usize,
+    /// The first turn continues the session of an earlier node, with the prompt of this one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_continuing: bool,
+    /// The session belongs to the run from which this one was forked.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_forked: bool,
 }
 
 impl SessionWork {
+    /// Returns the model of the next turn, if the node has models of its own to try.
+    pub fn model(&self) -> Option<&String> {
+        self.models.get(self.models_failed)
+    }
+
     /// Returns the number of the current turn, counted from 1.
     pub fn current_turn(&self) -> u32 {
         self.turns + 1
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }

@@ -44,6 +44,8 @@ fn step(file: &WorkflowFile) -> Node {
             source: PromptSource::Prompt { prompt: prompt(&file.prompt_template) },
             turns: file.looping.as_ref().map(turns),
             schema: None,
+            continues: None,
+            tools: None,
         }),
         when: None,
         settings: SessionOptions::default(),
@@ -51,6 +53,7 @@ fn step(file: &WorkflowFile) -> Node {
         budget: Budget::default(),
         on_failure: OnFailure::default(),
         env: Default::default(),
+        computed: Default::default(),
     }
 }
 
@@ -138,12 +141,13 @@ mod tests {
             body: vec![Node {
                 env: Default::default(),
                 id: NodeId::new("loop"),
-                kind: NodeKind::Session(Session { source, turns: Some(turns), schema: None }),
+                kind: NodeKind::Session(Session { turns: Some(turns), ..Session::new(source) }),
                 when: None,
                 settings: SessionOptions::default(),
                 retry: RetryPolicy::default(),
                 budget: Budget::default(),
                 on_failure: OnFailure::Fail,
+                computed: Default::default(),
             }],
         };
         assert_eq!(compiled(text), workflow);

@@ -8,6 +8,7 @@
 //!
 //! Templates and conditions stay as written; `core::graph` interprets them.
 
+mod computed;
 mod field_reader;
 mod ids;
 mod keys;
@@ -20,9 +21,9 @@ mod starter;
 #[cfg(test)]
 mod tests;
 mod top;
-mod tree;
+pub(crate) mod tree;
 mod value;
-mod yaml;
+pub(crate) mod yaml;
 mod yaml_error;
 
 use std::borrow::Cow;

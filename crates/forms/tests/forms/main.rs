@@ -12,4 +12,5 @@ mod workflow_broken;
 mod workflow_builder;
 mod workflow_examples;
 mod workflow_random;
+mod workflow_reference;
 mod workflow_sound;

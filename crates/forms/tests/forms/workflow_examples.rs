@@ -15,7 +15,8 @@ fn examples() -> Vec<PathBuf> {
     let folders = [folder.join("nodes"), folder];
     let entries = folders.iter().flat_map(fs::read_dir).flatten().flatten();
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-    files.retain(|file| file.extension().is_some_and(|extension| extension == "yaml"));
+    let is_document = |name: &str| name.ends_with(".yaml") && !name.ends_with(".test.yaml");
+    files.retain(|file| file.to_str().is_some_and(is_document));
     files.sort();
     files
 }

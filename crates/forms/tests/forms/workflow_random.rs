@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use windlass_core::graph::workflow::{
-    AskNode, Budget, CheckNode, CriteriaLoopNode, EachNode, Expression, FailNode, FinallyNode, IfNode,
-    InputKind, Join, LandNode, ListSource, ListenNode, LoopNode, Node, NodeKind, OnFailure, ParallelBranch,
-    ParallelNode, PromptSource, PullRequestNode, RetryPolicy, ReviewNode, Session, SessionOptions, ShellNode,
-    ShellProgram, SleepNode, TaskLoopNode, Template, TryNode, TurnLoop, WaitUntil, Workflow, WorkflowInput,
-    WorkflowNode,
+    AskNode, Budget, CheckNode, CriteriaLoopNode, EachNode, Effort, Expression, FailNode, FinallyNode,
+    IfNode, InputKind, InputRange, Join, LandNode, ListSource, ListenNode, LoopNode, Node, NodeKind,
+    NodeNumber, OnFailure, ParallelBranch, ParallelNode, PromptSource, PullRequestNode, RetryPolicy,
+    ReviewNode, Session, SessionOptions, SessionTools, ShellNode, ShellProgram, SleepNode, TaskLoopNode,
+    Template, TryNode, TurnLoop, WaitUntil, Workflow, WorkflowInput, WorkflowNode,
 };
 use windlass_core::hook::permission::Isolation;
 use windlass_core::id::NodeId;
@@ -72,6 +72,13 @@ const PIECES: &[&str] = &[
     "inputs:\n",
     "with: ",
     "schema: ",
+    "continue: ",
+    "tools: ",
+    "from: ",
+    "at_most: ",
+    "forever: true\n",
+    "land: false\n",
+    "max: inputs.n\n",
     "check: all",
     "x-a: ",
     "\"id\"",
@@ -217,8 +224,16 @@ fn session() -> BoxedStrategy<NodeKind> {
         (line(), prop::option::of(template())).prop_map(|(name, args)| PromptSource::Skill { name, args }),
         (line(), prop::option::of(template())).prop_map(|(name, args)| PromptSource::Command { name, args }),
     ];
-    (source, prop::option::of(turns()), prop::option::of(schema()))
-        .prop_map(|(source, turns, schema)| NodeKind::Session(Session { source, turns, schema }))
+    let other = prop::option::of(prop::sample::select(vec!["prompt", "a-1"]).prop_map(NodeId::new));
+    let tool = prop::sample::select(vec!["Read", "Bash(git diff:*)", "mcp__x__*"]).prop_map(str::to_owned);
+    let tools = prop::option::of(prop_oneof![
+        Just(SessionTools::Read),
+        prop::collection::vec(tool, 0..3).prop_map(SessionTools::These),
+    ]);
+    (source, prop::option::of(turns()), prop::option::of(schema()), other, tools)
+        .prop_map(|(source, turns, schema, continues, tools)| {
+            NodeKind::Session(Session { source, turns, schema, continues, tools })
+        })
         .boxed()
 }
 
@@ -250,13 +265,13 @@ fn leaf() -> BoxedStrategy<NodeKind> {
 fn settings() -> BoxedStrategy<SessionOptions> {
     let isolation = prop::sample::select(vec![Isolation::Strict, Isolation::Minimal, Isolation::Permissive]);
     let maybe = || prop::option::of(line());
-    (maybe(), maybe(), prop::option::of(isolation), prop::option::of(1..10_000_000_u64))
-        .prop_map(|(driver, model, isolation, timeout_ms)| SessionOptions {
-            driver,
-            model,
-            isolation,
-            timeout_ms,
-            shell: None,
+    let models = prop::collection::vec(line(), 0..3);
+    let effort = prop::option::of(prop::sample::select(Effort::ALL.to_vec()));
+    (maybe(), models, effort, prop::option::of(isolation), prop::option::of(1..10_000_000_u64))
+        .prop_map(|(driver, models, effort, isolation, timeout_ms)| {
+            let mut models = models.into_iter();
+            let (model, fallbacks) = (models.next(), models.collect());
+            SessionOptions { driver, model, fallbacks, effort, isolation, timeout_ms, shell: None }
         })
         .boxed()
 }
@@ -283,16 +298,24 @@ fn step(act: impl Strategy<Value = NodeKind> + 'static) -> BoxedStrategy<Node> {
         (1..9_u32, 0..99_999_u64).prop_map(|(times, delay_ms)| RetryPolicy { times, delay_ms }),
     ];
     let on_failure = prop::sample::select(vec![OnFailure::Fail, OnFailure::Continue]);
-    (act, prop::option::of(condition()), settings(), retry, budget(), on_failure, env())
-        .prop_map(|(act, when, settings, retry, budget, on_failure, env)| Node {
-            env,
-            id: NodeId::new(""),
-            kind: act,
-            when,
-            settings,
-            retry,
-            budget,
-            on_failure,
+    let computed = prop::sample::subsequence(NodeNumber::ALL.to_vec(), 0..3);
+    (act, prop::option::of(condition()), settings(), retry, budget(), on_failure, (computed, env()))
+        .prop_map(|(act, when, settings, retry, budget, on_failure, (computed, env))| {
+            let mut node = Node {
+                id: NodeId::new(""),
+                kind: act,
+                when,
+                settings,
+                retry,
+                budget,
+                on_failure,
+                computed: Default::default(),
+                env,
+            };
+            let numbers =
+                computed.into_iter().filter(|number| node.bound(*number).is_some_and(|most| most > 0));
+            node.computed = numbers.map(|number| (number, Expression("inputs.n + 1".into()))).collect();
+            node
         })
         .boxed()
 }
@@ -309,6 +332,7 @@ fn list() -> BoxedStrategy<ListSource> {
 fn finally() -> impl Strategy<Value = Option<Node>> {
     let last = (prop::collection::vec(step(leaf()), 1..3), 1..9_999_999_u64).prop_map(|(body, ms)| Node {
         env: BTreeMap::new(),
+        computed: BTreeMap::new(),
         id: NodeId::new("finally"),
         kind: NodeKind::Finally(FinallyNode { body }),
         when: None,
@@ -329,9 +353,9 @@ fn body() -> impl Strategy<Value = Vec<Node>> {
         let branches = prop::collection::btree_map("[a-z][a-z0-9_-]{0,5}", some(), 1..3);
         let block = prop_oneof![
             (condition(), some(), maybe()).prop_map(|(condition, then, otherwise)| NodeKind::If(IfNode { condition, then, otherwise })),
-            (prop::collection::vec(condition(), 0..3), 0..99_u32, some()).prop_map(|(until, max, body)| NodeKind::Loop(LoopNode { until, max, body })),
-            (prop::option::of(template()), prop::option::of(condition()), prop::option::of(condition()), (0..99_u32, 1..9_u32, 1..9_u32), maybe(), some())
-                .prop_map(|(path, until, select, (max, jobs, attempts), before_each, body)| NodeKind::TaskLoop(TaskLoopNode { path, until, select, max, jobs, attempts, before_each, body })),
+            (prop::collection::vec(condition(), 0..3), 0..99_u32, any::<bool>(), some()).prop_map(|(until, max, forever, body)| NodeKind::Loop(LoopNode { until, max, forever, body })),
+            (prop::option::of(template()), prop::option::of(condition()), prop::option::of(condition()), (0..99_u32, 1..9_u32, 1..9_u32, any::<bool>()), maybe(), some())
+                .prop_map(|(path, until, select, (max, jobs, attempts, keeps_branches), before_each, body)| NodeKind::TaskLoop(TaskLoopNode { path, until, select, max, jobs, attempts, keeps_branches, before_each, body })),
             (some(), maybe()).prop_map(|(body, catch)| NodeKind::Try(TryNode { body, catch })),
             (list(), "[a-w]{1,5}", 1..9_u32, join.clone(), any::<bool>(), 1..99_u32, some()).prop_map(|(items, name, jobs, join, worktree, max, body)| NodeKind::Each(EachNode { items, name, jobs, join, worktree, max, body })),
             (line(), 0..99_u32, some()).prop_map(|(signal, max, body)| NodeKind::CriteriaLoop(CriteriaLoopNode { signal, max, body })),
@@ -365,6 +389,10 @@ fn workflow() -> impl Strategy<Value = Workflow> {
             required,
             default,
             choices: vec![value],
+            range: InputRange {
+                minimum: matches!(kind, InputKind::Integer | InputKind::Number).then_some(-7.0),
+                maximum: (kind == InputKind::Integer).then_some(9.0),
+            },
         }
     };
     let inputs = prop::collection::vec((prop::option::of(text()), any::<bool>()), 0..6)

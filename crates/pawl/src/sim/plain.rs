@@ -167,6 +167,7 @@ fn trouble(status: Option<u64>) -> &'static str {
         Some(429) => "rate_limit",
         Some(401 | 403) => "login",
         Some(400 | 408 | 409 | 425 | 500..) => "transient",
+        Some(404) => "model",
         _ => "lasting",
     }
 }

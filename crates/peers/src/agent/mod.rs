@@ -46,6 +46,8 @@ pub struct Capabilities {
     pub budget: bool,
     /// Accepts the name of a model.
     pub models: bool,
+    /// Accepts an effort.
+    pub effort: bool,
     /// Accepts `opus`, `sonnet` and `haiku` as models.
     pub model_tiers: bool,
     /// Reports its usage.

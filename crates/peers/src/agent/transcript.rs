@@ -236,6 +236,7 @@ impl Transcript {
             _ if self.is_rejected => SessionVerdict::RateLimited { resets_at: self.resets_at },
             ApiTrouble::Transient => SessionVerdict::Transient { what: what.to_owned() },
             ApiTrouble::Login => failed(SessionFailure::Login, what.to_owned()),
+            ApiTrouble::Model => failed(SessionFailure::Model, what.to_owned()),
             ApiTrouble::Lasting => failed(SessionFailure::Refused, what.to_owned()),
         }
     }

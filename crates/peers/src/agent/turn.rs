@@ -78,6 +78,11 @@ impl TurnRequest<'_> {
         format!("{}.{}", self.run, self.effect)
     }
 
+    /// Returns the model of the turn. `None` means that the CLI chooses.
+    pub fn model(&self) -> Option<&String> {
+        self.plan.model.as_ref().or(self.settings.driver.model.as_ref())
+    }
+
     /// Returns Windlass's own variables for the agent, its hooks and its tools.
     pub fn own_env(&self, paths: &TurnPaths<'_>) -> Vec<(String, String)> {
         let pairs = [

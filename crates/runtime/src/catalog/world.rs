@@ -19,6 +19,7 @@ use windlass_peers::agent::{Agents, Capabilities};
 use super::{Catalog, WorkflowEntry};
 use crate::entities;
 use crate::home::Home;
+use crate::plan::PlanPurpose;
 
 /// The surroundings against which documents are checked.
 pub(crate) struct World<'a> {
@@ -28,6 +29,8 @@ pub(crate) struct World<'a> {
     checks: BTreeSet<String>,
     driver: String,
     agents: Agents,
+    /// True if the documents are meant to run, and not only to be walked with stubs.
+    is_run: bool,
 }
 
 /// The places where entities are searched.
@@ -64,12 +67,19 @@ impl<'a> World<'a> {
             checks: resolved.settings.checks.iter().map(|check| check.name.clone()).collect(),
             driver: resolved.settings.driver.clone(),
             agents: home.agents.clone(),
+            is_run: true,
         }
     }
 
     /// Adds the checks of the command line, which nodes can name, too.
     pub(crate) fn with_checks(mut self, checks: &[Check]) -> World<'a> {
         self.checks.extend(checks.iter().map(|check| check.name.clone()));
+        self
+    }
+
+    /// Allows kinds of nodes that runs do not support yet, because a rehearsal walks them with stubs.
+    pub(crate) fn for_purpose(mut self, purpose: PlanPurpose) -> World<'a> {
+        self.is_run = purpose == PlanPurpose::Run;
         self
     }
 
@@ -87,7 +97,7 @@ impl<'a> World<'a> {
                 .map(|dialect| (dialect.name().to_owned(), abilities(dialect.capabilities())))
                 .collect(),
             driver: Some(self.driver.clone()),
-            is_run: true,
+            is_run: self.is_run,
             ..CheckContext::new(&entities.registry)
         };
         document.check(said, &known)
@@ -132,17 +142,20 @@ fn callable(entry: &WorkflowEntry) -> Workflow {
             required: false,
             default: None,
             choices: Vec::new(),
+            range: Default::default(),
         });
     }
     graph
 }
 
 fn abilities(can: Capabilities) -> BTreeSet<Ability> {
-    let Capabilities { stop_block, resume, questions, plugins, schema, .. } = can;
+    let Capabilities { stop_block, resume, questions, permissions, plugins, schema, effort, .. } = can;
     let can = [
         (Ability::StopBlock, stop_block),
         (Ability::Resume, resume),
         (Ability::Questions, questions),
+        (Ability::Permissions, permissions),
+        (Ability::Effort, effort),
         (Ability::Plugins, plugins),
         (Ability::Schema, schema),
     ];

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::json;
-use windlass_core::event::SessionVerdict;
+use windlass_core::event::{SessionFailure, SessionVerdict};
 use windlass_core::graph::builder::{
-    Builder, LoopRounds, agent, ask, check, clear_context, command, criteria_loop, prompt, shell, skill,
-    task_loop, turns, wait, wait_for, workflow,
+    Builder, LoopRounds, agent, ask, check, clear_context, command, criteria_loop, each, each_of, fail,
+    prompt, shell, skill, task_loop, turns, wait, wait_for, workflow,
 };
-use windlass_core::graph::workflow::{Budget, Join, TurnLoop, Workflow};
+use windlass_core::graph::workflow::{Budget, Join, NodeNumber, Template, TurnLoop, Workflow};
+use windlass_core::id::NodeId;
 use windlass_core::looping::LoopMode;
 use windlass_core::spec::Spec;
 use windlass_core::tasks::Task;
@@ -77,6 +78,9 @@ fn few_turns(most: u32) -> Budget {
 
 fn spec() -> Spec {
     let mut spec = spec_of(&whole());
+    if let Some(look) = spec.sessions.get_mut(&NodeId::new("look")) {
+        look.models = ["opus", "{{ input }}"].map(|model| Template(model.into())).to_vec();
+    }
     let child = spec_of(&child());
     spec.others = BTreeMap::from([
         ("child".to_owned(), Spec { inputs: BTreeMap::from([("what".to_owned(), json!(""))]), ..child }),
@@ -103,7 +107,7 @@ fn whole() -> Workflow {
         .check("lint", "make lint")
         .start(prompt("Look at {{ input }}").id("look").timeout(HOUR))
         .then(skill("research").args("{{ outputs.look.text }}").id("research"))
-        .then(command("count").args("{{ outputs.research.text }}").id("count"))
+        .then(command("count").args("{{ outputs.research.text }}").continues("research").id("count"))
         .then(agent("planner").prompt("Plan {{ outputs.count.text }}").schema(plan).id("plan"))
         .then(clear_context())
         .then(prompt("Turn by turn").turns(in_mode(LoopMode::Fresh, 4)).id("fresh"))
@@ -126,9 +130,10 @@ fn whole() -> Workflow {
         )
         .loop_(LoopRounds::until("not outputs.tests.failed").max(4), |round| {
             round
-                .then(prompt("Make it green. {{ feedback }}").id("fix"))
+                .then(prompt("Make it green. {{ feedback }}").continues("fix").id("fix"))
                 .then(check(["test"]).id("tests").continue_on_failure())
         })
+        .computed(NodeNumber::Max, "outputs.gate.failed | int + 3", 4)
         .then(ask("Shall it go on?").choices(["yes", "no"]).id("ask"))
         .then(prompt("They said {{ outputs.ask.text }}").when("outputs.ask.text == 'no'").id("left-out"))
         .then(
@@ -186,7 +191,7 @@ fn whole() -> Workflow {
         )
         .then(wait(SECOND).id("sleep"))
         .then(wait_for("deployed", Some(HOUR)).id("event"))
-        .then(prompt("Flaky").retry(2, SECOND).id("flaky"))
+        .then(prompt("Flaky").retry(2, SECOND).computed(NodeNumber::Times, "1 + 1", 3).id("flaky"))
         .then(shell("false").continue_on_failure().id("bad"))
         .then(
             prompt("Poor")
@@ -195,7 +200,37 @@ fn whole() -> Workflow {
                 .continue_on_failure()
                 .id("poor"),
         )
+        .then(
+            each_of("item", vec![json!("a"), json!({"b": 1}), json!("a")])
+                .jobs(2)
+                .worktree()
+                .join(Join::Some)
+                .id("items")
+                .each(|item| {
+                    item.then(prompt("Item {{ iteration }}: {{ item | tojson }}").id("item-talk"))
+                        .then(prompt("Go on.").continues("item-talk").id("item-more"))
+                        .then(shell("use").stdin("{{ outputs.item_more.text }}").id("item-use"))
+                }),
+        )
+        .then(
+            each("n", "range(outputs.items.value.completed)")
+                .computed(NodeNumber::Max, "outputs.items.value.completed", 9)
+                .id("numbers")
+                .each(|item| item.then(shell("count {{ n }}").env("N", "{{ n }}").id("count-item"))),
+        )
+        .try_(
+            |body| body.then(shell("false").id("tried")).then(prompt("Never").id("never-tried")),
+            |catch| catch.then(prompt("Mend it: {{ feedback }}").id("caught")),
+        )
+        .try_(
+            |body| body.then(fail("It is {{ outputs.caught.text }}").id("given-up")),
+            |catch| catch.then(clear_context()),
+        )
         .then(prompt("{{ outputs.event.text }} {{ outputs.bad.failed }} {{ outputs.call.text }}").id("sum"))
+        .finally(|last| {
+            last.then(shell("notify").stdin("{{ run.status }} {{ run.reason }}").id("notify"))
+                .then(prompt("Last of all").id("last-of-all"))
+        })
         .end()
         .unwrap()
 }
@@ -222,11 +257,13 @@ fn endless() -> Workflow {
 
 fn lines() -> BTreeMap<String, Line> {
     let fails = |what: &str| SessionVerdict::Transient { what: what.to_owned() };
+    let no_model = SessionVerdict::Failed { cause: SessionFailure::Model, what: "404".into() };
     let cut_off = SessionVerdict::Interrupted { what: "killed".into() };
     let mut lines = vec![
         // The first answer does not match the schema, the second does.
         ("plan.1.1.session", Line::says("{\"big\": 3}")),
         ("plan.2.1.session", Line { value: Some(json!({"big": true})), ..Line::default() }),
+        ("look.1.1.session", Line::verdict(no_model)),
         ("fresh", Line::done_on(1)),
         ("fresh.1.1.checks", Line::bad()),
         ("resume", Line::done_on(2)),
@@ -248,6 +285,8 @@ fn lines() -> BTreeMap<String, Line> {
         ("wins", Line::paced(Pace::Slow)),
         ("flaky", Line::bad()),
         ("bad", Line::bad()),
+        ("item-use@2", Line::bad()),
+        ("tried", Line::bad()),
         ("poor", Line::done_on(9)),
     ];
     for hung in ["hung-shell", "hung-session", "hung-inside", "endless-talk"] {

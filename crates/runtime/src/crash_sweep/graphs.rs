@@ -9,12 +9,12 @@ use std::time::Duration;
 use serde_json::json;
 use windlass_core::event::SessionVerdict;
 use windlass_core::graph::builder::{
-    Builder, ask, check_all, clear_context, criteria_loop, prompt, shell, skill, task_loop, turns, wait,
-    workflow,
+    Builder, Steps, ask, check_all, clear_context, criteria_loop, each_of, fail, prompt, shell, skill,
+    task_loop, turns, wait, workflow,
 };
 use windlass_core::graph::workflow::{
-    Expression, IfNode, Join, LoopNode, Node, NodeKind, OnFailure, ParallelBranch, ParallelNode, RetryPolicy,
-    TurnLoop,
+    Expression, IfNode, Join, LoopNode, Node, NodeKind, NodeNumber, OnFailure, ParallelBranch, ParallelNode,
+    RetryPolicy, TryNode, TurnLoop,
 };
 use windlass_core::id::{EffectId, NodeId, Verb};
 use windlass_core::looping::LoopMode;
@@ -32,7 +32,12 @@ pub(super) fn story(seed: u64) -> Story {
     let mut maker = Maker { seed, count: 0, tasks: BTreeMap::new() };
     let body = maker.body(DEPTH, Luck::Dice);
     let start = Builder::new("graph").check("test", "make test").start(prompt("Begin").id("sure-begin"));
-    let workflow = body.into_iter().fold(start, Builder::then).then(prompt("End").id("sure-end")).end();
+    let mut whole = body.into_iter().fold(start, Builder::then).then(prompt("End").id("sure-end"));
+    if maker.roll(2) == 0 {
+        let last = maker.body(0, Luck::Dice);
+        whole = whole.finally(|steps| last.into_iter().fold(steps, Steps::then));
+    }
+    let workflow = whole.end();
     let other =
         Builder::new("other").start(prompt("Other").id("other-talk")).then(shell("o").id("other-shell"));
     let mut spec = spec_of(&workflow.unwrap());
@@ -60,19 +65,24 @@ pub(super) fn line(seed: u64, id: &EffectId) -> Line {
         return Line::bad();
     }
     let what = || "story".to_owned();
-    let roll = dice(seed, number(&id.to_string()), 12);
-    let verdict = match roll {
-        0 => SessionVerdict::Failed { cause: Default::default(), what: what() },
+    // A crash cuts off a turn, and the next attempt at it must end as this one would have ended.
+    let fate = dice(seed, number(&format!("{}.{}.{}", id.node, id.iteration, id.verb.word())), 12);
+    let trouble = dice(seed, number(&id.to_string()), 12);
+    let verdict = match trouble {
+        // If the owner dies, nobody heard how a turn ended in which the agent waits for its hooks.
+        _ if fate == 0 && !begins("held") => {
+            SessionVerdict::Failed { cause: Default::default(), what: what() }
+        }
         1 if id.attempt < 3 => SessionVerdict::Transient { what: what() },
         2 if id.attempt < 3 => SessionVerdict::Interrupted { what: what() },
         3 if id.attempt < 3 => SessionVerdict::RateLimited { resets_at: None },
         _ => SessionVerdict::Completed,
     };
-    let says = match (begins("clear"), roll % 3) {
+    let says = match (begins("clear"), fate % 3) {
         (true, 0..2) => Some(format!("{SIGNAL}\n<status>passing</status>")),
         _ => None,
     };
-    let ok = id.verb == Verb::Session || roll > 2;
+    let ok = id.verb == Verb::Session || fate > 2;
     Line { ok, verdict, says, done_on: 1 + dice(seed, number(node), 3) as u32, ..Line::default() }
 }
 
@@ -108,6 +118,12 @@ impl Maker {
         if luck == Luck::Dice && self.roll(3) == 0 {
             node.retry = RetryPolicy { times: 1, delay_ms: 1_000 };
         }
+        if self.roll(3) == 0 {
+            let number = NodeNumber::ALL[self.roll(NodeNumber::ALL.len() as u64) as usize];
+            if node.bound(number).is_some_and(|most| most > 1) && !number.is_time() {
+                node.computed.insert(number, Expression("1 + 1".into()));
+            }
+        }
         if self.roll(4) > 0 {
             node.on_failure = OnFailure::Continue;
         }
@@ -123,20 +139,28 @@ impl Maker {
     fn leaf(&mut self, luck: Luck) -> Node {
         let mode =
             [LoopMode::Fresh, LoopMode::Resume, LoopMode::InSession, LoopMode::Plugin][self.roll(4) as usize];
-        match self.roll(if luck == Luck::Sure { 3 } else { 8 }) {
+        match self.roll(if luck == Luck::Sure { 3 } else { 9 }) {
+            0 if self.roll(2) == 0 => prompt("Go on. {{ feedback }}").continues("sure-begin").into(),
             0 => prompt("Do it. {{ feedback }}").into(),
             1 => shell("make").into(),
             2 => shell("touch x").idempotent().into(),
-            3 => prompt("Turn by turn").turns(TurnLoop { mode: Some(mode), ..turns(3) }).into(),
+            3 => {
+                let is_held = matches!(mode, LoopMode::InSession | LoopMode::Plugin);
+                let word = if is_held { "held" } else { "rounds" };
+                let id = self.name(word, luck);
+                let rounds = TurnLoop { mode: Some(mode), ..turns(3) };
+                prompt("Turn by turn").turns(rounds).id(id.as_str()).into()
+            }
             4 => check_all().into(),
             5 => ask("Well?").into(),
             6 => wait(SECOND).into(),
+            7 => fail("It is of no use. {{ feedback }}").into(),
             _ => skill("research").args("{{ input }}").into(),
         }
     }
 
     fn block(&mut self, depth: u32) -> Node {
-        match self.roll(7) {
+        match self.roll(10) {
             0 => {
                 let condition = ["true", "false"][self.roll(2) as usize];
                 let (then, otherwise) = (self.body(depth, Luck::Dice), self.body(depth, Luck::Dice));
@@ -147,6 +171,7 @@ impl Maker {
                 bare(NodeKind::Loop(LoopNode {
                     until: vec![Expression("iteration > 1".into())],
                     max: 3,
+                    forever: false,
                     body,
                 }))
             }
@@ -159,6 +184,12 @@ impl Maker {
             3 => self.tasks(depth),
             4 => self.race(),
             5 => workflow("other").into(),
+            6 => {
+                let body = self.body(depth, Luck::Dice);
+                let catch = if self.roll(3) == 0 { Vec::new() } else { self.body(depth, Luck::Dice) };
+                bare(NodeKind::Try(TryNode { body, catch }))
+            }
+            7 | 8 => self.items(depth),
             _ => {
                 let mut branch =
                     |name: &str| ParallelBranch { name: name.into(), body: self.body(depth, Luck::Dice) };
@@ -193,6 +224,17 @@ impl Maker {
         bare(NodeKind::Parallel(ParallelNode { limit: 0, join, branches }))
     }
 
+    /// Builds a block for the items of a list, of which two are the same.
+    fn items(&mut self, depth: u32) -> Node {
+        let jobs = 1 + self.roll(3) as u32;
+        let items = each_of("item", vec![json!("a"), json!({"b": 1}), json!("a")]).jobs(jobs);
+        let items = items.join([Join::All, Join::Some][self.roll(2) as usize]);
+        let mut node = Node::from(if self.roll(3) == 0 { items.worktree() } else { items });
+        let (depth, luck) = if jobs > 1 { (0, Luck::Sure) } else { (depth, Luck::Dice) };
+        *node.kind.blocks_mut().remove(0) = self.body(depth, luck);
+        node
+    }
+
     fn tasks(&mut self, depth: u32) -> Node {
         let jobs = 1 + self.roll(2) as u32;
         let luck = if jobs > 1 { Luck::Sure } else { Luck::Dice };
@@ -202,7 +244,8 @@ impl Maker {
         let mut list = vec![named("a"), named("b"), named("c")];
         list.truncate(1 + self.roll(3) as usize);
         self.tasks.insert(file.clone(), list);
-        let mut node = Node::from(task_loop().path(file).jobs(jobs).attempts(2).max(6).id(id.as_str()));
+        let tasks = task_loop().path(file).jobs(jobs).attempts(2).max(6).id(id.as_str());
+        let mut node = Node::from(if self.roll(3) == 0 { tasks.keeps_branches() } else { tasks });
         let depth = if jobs > 1 { 0 } else { depth };
         let bodies = [self.body(0, luck), self.body(depth, luck)];
         for (block, body) in node.kind.blocks_mut().into_iter().zip(bodies) {

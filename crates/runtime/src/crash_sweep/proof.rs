@@ -9,7 +9,7 @@ use windlass_core::graph::template::NodeOutput;
 use windlass_core::graph::workflow::{Node, NodeKind, OnFailure};
 use windlass_core::id::{EffectId, NodeId, RunId};
 use windlass_core::looping::verdict::CheckResult;
-use windlass_core::run::{FinalStatus, News, NodeCause, Outcome, RunState, Spent};
+use windlass_core::run::{FinalStatus, News, NodeCause, NodeHistory, Outcome, RunState, Spent};
 use windlass_core::spec::Spec;
 use windlass_core::tasks::{TaskId, TaskStatus};
 use windlass_store::Store;
@@ -39,11 +39,10 @@ pub(super) struct Ended {
 /// The history of a node.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Seen {
-    pub(super) instance: NodeId,
+    /// The last instance, why it ran, and how it ended. `None` if chance decides which instance is the last.
+    pub(super) last: Option<(NodeId, NodeCause, Option<Outcome>)>,
     pub(super) times: u32,
-    pub(super) outcome: Option<Outcome>,
     pub(super) spent: Spent,
-    pub(super) cause: NodeCause,
 }
 
 /// Records that were parsed already: the logs of two runs of a story have much in common.
@@ -129,20 +128,51 @@ fn settled(state: &RunState) {
 }
 
 fn end_of(state: &RunState) -> Ended {
-    let seen = |seen: &windlass_core::run::NodeHistory| Seen {
-        instance: seen.instance.clone(),
+    let beside = nodes_at_once(&state.spec.body);
+    let seen = |node: &NodeId, seen: &NodeHistory| Seen {
+        last: (!beside.contains(node))
+            .then(|| (seen.instance.clone(), seen.cause.clone(), seen.outcome.clone())),
         times: seen.times,
-        outcome: seen.outcome.clone(),
         spent: seen.spent,
-        cause: seen.cause.clone(),
     };
     Ended {
         outcome: state.outcome().cloned().unwrap(),
         turns: state.turns(),
         spent: state.spent,
-        nodes: state.bookkeeping.nodes.iter().map(|(node, of)| (node.clone(), seen(of))).collect(),
-        outputs: state.bookkeeping.outputs.clone(),
+        nodes: state.bookkeeping.nodes.iter().map(|(node, of)| (node.clone(), seen(node, of))).collect(),
+        outputs: state
+            .bookkeeping
+            .outputs
+            .iter()
+            .filter(|(node, _)| !beside.contains(node) && !ends_by_chance(&state.spec.body, node))
+            .map(|(node, output)| (node.clone(), output.clone()))
+            .collect(),
     }
+}
+
+/// Decides whether a node works on several tasks, or items of a list, at once.
+fn works_at_once(node: &Node) -> bool {
+    match &node.kind {
+        NodeKind::Each(each) => each.jobs > 1,
+        NodeKind::TaskLoop(tasks) => tasks.jobs > 1,
+        _ => false,
+    }
+}
+
+/// Decides whether the text of a block is that of whichever item ended last.
+fn ends_by_chance(body: &[Node], id: &NodeId) -> bool {
+    let all = places(body);
+    let Some(block) = all.iter().find(|place| place.node.id == *id) else { return false };
+    let blocks = block.node.kind.blocks();
+    blocks.iter().flat_map(|block| places(block.body)).any(|place| works_at_once(place.node))
+}
+
+/// Returns the nodes that run for several tasks, or items of a list, at once. Their output and history are those
+/// of whichever instance was the last.
+fn nodes_at_once(body: &[Node]) -> BTreeSet<NodeId> {
+    let blocks = places(body).into_iter().filter(|place| works_at_once(place.node));
+    let inside = blocks.flat_map(|place| place.node.kind.blocks()).flat_map(|block| places(block.body));
+    inside.map(|place| place.node.id.clone()).collect()
 }
 
 /// Proves that every sub-run exists, names its parent, and ended as its parent recorded.

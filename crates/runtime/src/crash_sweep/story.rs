@@ -150,6 +150,7 @@ pub(crate) fn spec_of(workflow: &Workflow) -> Spec {
         input: "do it".into(),
         inputs: BTreeMap::new(),
         kinds: BTreeMap::new(),
+        ranges: BTreeMap::new(),
         body: workflow.body.clone(),
         sessions,
         workspace: "/w".into(),
@@ -187,6 +188,8 @@ fn orders_in(body: &[Node], into: &mut BTreeMap<NodeId, SessionSettings>) {
 pub(super) fn session_settings(rules: Option<LoopRules>) -> SessionSettings {
     SessionSettings {
         driver: AgentCommand { name: "sim".into(), program: "/sim".into(), model: None, args: vec![] },
+        models: Vec::new(),
+        effort: None,
         isolation: Isolation::Minimal,
         permissions: PermissionRules::default(),
         entity: None,

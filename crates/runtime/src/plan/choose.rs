@@ -10,7 +10,7 @@ use windlass_forms::diagnostic::Diagnostic;
 use windlass_forms::settings::Resolved;
 use windlass_forms::workflow::document::WorkflowDocument;
 
-use super::{RunRequest, WantedWorkflow, entity, nodes};
+use super::{PlanPurpose, RunRequest, WantedWorkflow, entity, nodes};
 use crate::catalog::{Body, Catalog, WorkflowEntry, World};
 use crate::entities;
 use crate::home::Home;
@@ -68,6 +68,7 @@ pub(super) struct WorkflowSources<'a> {
     pub(super) broken: &'a [Diagnostic],
     /// The checks from `--check`.
     pub(super) checks: &'a [Check],
+    pub(super) purpose: PlanPurpose,
 }
 
 impl<'a> WorkflowSources<'a> {
@@ -106,7 +107,7 @@ impl<'a> WorkflowSources<'a> {
         main: PlannedWorkflow<'a>,
     ) -> Result<Selection<'a>, UserError> {
         let world = World::look(self.home, self.cwd, &request.plugins, self.resolved, self.catalog);
-        let world = world.with_checks(self.checks);
+        let world = world.with_checks(self.checks).for_purpose(self.purpose);
         let mut warnings = Vec::new();
         let mut others: Vec<PlannedWorkflow<'a>> = Vec::new();
         self.check(&world, &main, &mut warnings)?;

@@ -13,12 +13,12 @@ use windlass_core::entity::{Entity, EntityKind, EntitySource, Level, Model, Prov
 use windlass_core::graph::ids::default_id;
 use windlass_core::graph::workflow::{
     Budget, Node, NodeKind, OnFailure, PromptSource as SessionSource, RetryPolicy, Session, SessionOptions,
-    Template, Workflow,
+    SessionTools, Template, Workflow,
 };
 use windlass_core::hook::ToolCall;
 use windlass_core::hook::permission::{FileLimits, Isolation, PermissionRules, Ruling, decide};
 use windlass_core::id::NodeId;
-use windlass_core::registry::limits::{DriverTools, EntityLimits, limits, limits_of_role};
+use windlass_core::registry::limits::{DriverTools, EntityLimits, limits, limits_of_node, limits_of_role};
 use windlass_core::registry::{Piece, expand};
 use windlass_core::spec::OnPermission;
 use windlass_peers::agent::Capabilities;
@@ -60,7 +60,7 @@ pub(super) fn workflow(entity: &Entity) -> Workflow {
         EntityKind::Command => SessionSource::Command { name, args: Some(told) },
         EntityKind::Agent => SessionSource::Agent { name, prompt: told },
     };
-    let act = NodeKind::Session(Session { source, turns: None, schema: None });
+    let act = NodeKind::Session(Session::new(source));
     let node = Node {
         id: NodeId::new(default_id(&act)),
         kind: act,
@@ -70,6 +70,7 @@ pub(super) fn workflow(entity: &Entity) -> Workflow {
         budget: Budget::default(),
         on_failure: OnFailure::default(),
         env: Default::default(),
+        computed: Default::default(),
     };
     Workflow {
         name: format!("{} {}", entity.kind, entity.name),
@@ -126,6 +127,26 @@ pub(super) fn narrow(
     };
     for (whose, limits) in roles.chain([(own, limits(entity, tools))]) {
         bound(entity, driver, (whose, limits), rules, warnings);
+    }
+}
+
+/// Restricts a session to the tools that its node lists.
+pub(super) fn narrow_to(
+    (node, tools): (&NodeId, &SessionTools),
+    (driver, can): (&str, Capabilities),
+    rules: &mut PermissionRules,
+    warnings: &mut Vec<String>,
+) {
+    let has = DriverTools { has: can.tools, keeps_patterns: can.permissions };
+    let EntityLimits { only, missing, .. } = limits_of_node(tools, has);
+    // Whoever wants the tools that only read does not name them.
+    if matches!(tools, SessionTools::These(_)) {
+        let what =
+            |written| format!("node `{node}` names the tool `{written}`, which `{driver}` does not have");
+        warnings.extend(missing.into_iter().map(what));
+    }
+    if only.is_some() {
+        rules.bounds.push(FileLimits { whose: format!("node `{node}`"), only, ..FileLimits::default() });
     }
 }
 

@@ -1,6 +1,6 @@
 //! Applies flags to the nodes of a workflow, and refuses flags that no node can use.
 
-use windlass_core::graph::workflow::{NodeKind, TaskLoopNode};
+use windlass_core::graph::workflow::{NodeKind, NodeNumber, TaskLoopNode};
 use windlass_core::looping::reach;
 use windlass_core::spec::{Check, Spec};
 
@@ -52,6 +52,7 @@ fn rounds<'a>(
     let Some(most) = flags.max_iterations else { return 0 };
     let mut loops = 0_usize;
     for part in std::iter::once(&mut *main).chain(others) {
+        nodes::forget_computed(&mut part.workflow.body, NodeNumber::Max);
         nodes::change(&mut part.workflow.body, &mut |_, kind| {
             if let NodeKind::TaskLoop(TaskLoopNode { max, .. }) = kind {
                 *max = most;
@@ -74,6 +75,7 @@ fn jobs<'a>(
     }
     let mut loops = 0_usize;
     for part in std::iter::once(&mut *main).chain(others) {
+        nodes::forget_computed(&mut part.workflow.body, NodeNumber::Jobs);
         nodes::change(&mut part.workflow.body, &mut |_, kind| {
             if let NodeKind::TaskLoop(TaskLoopNode { jobs, .. }) = kind {
                 *jobs = wanted;

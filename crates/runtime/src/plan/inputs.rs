@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use windlass_core::graph::check::uses_input;
-use windlass_core::graph::workflow::{InputKind, NodeKind, Workflow, WorkflowInput, WorkflowNode};
+use windlass_core::graph::workflow::{
+    InputKind, InputRange, NodeKind, Workflow, WorkflowInput, WorkflowNode,
+};
 
 use super::{RunRequest, WantedWorkflow, nodes};
 use crate::user_error::{UserError, UserErrorKind};
@@ -19,6 +21,12 @@ pub(super) fn defaults(workflow: &Workflow) -> BTreeMap<String, Value> {
 /// Returns the kind of each input.
 pub(super) fn kinds(workflow: &Workflow) -> BTreeMap<String, InputKind> {
     workflow.inputs.iter().map(|input| (input.name.clone(), input.kind)).collect()
+}
+
+/// Returns the allowed numbers of each input that has bounds.
+pub(super) fn ranges(workflow: &Workflow) -> BTreeMap<String, InputRange> {
+    let bounded = workflow.inputs.iter().filter(|input| !input.range.is_open());
+    bounded.map(|input| (input.name.clone(), input.range)).collect()
 }
 
 /// Returns null; for a required input without a default, a placeholder of its kind.
@@ -101,6 +109,9 @@ fn value(input: &WorkflowInput, given: &[(String, String)]) -> Result<Value, Use
         }
         InputKind::Boolean => input.kind.read(text).ok_or_else(|| wrong(input.kind.wanted()))?,
     };
+    if let Some(wanted) = input.range.wanted(&value) {
+        return Err(wrong(&wanted));
+    }
     if input.choices.is_empty() || input.choices.contains(&value) {
         return Ok(value);
     }

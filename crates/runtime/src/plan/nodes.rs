@@ -1,7 +1,7 @@
 //! Lists the nodes of a workflow, including those inside blocks, with the options of their sessions.
 
 use windlass_core::graph::workflow::{
-    Node, NodeKind, Session, SessionOptions, TurnLoop, Workflow, WorkflowNode,
+    Node, NodeKind, NodeNumber, Session, SessionOptions, TurnLoop, Workflow, WorkflowNode,
 };
 use windlass_core::id::NodeId;
 use windlass_core::spec::Spec;
@@ -37,9 +37,12 @@ pub(super) fn each(workflow: &Workflow) -> Vec<PlannedNode<'_>> {
 fn gather<'w>(body: &'w [Node], around: &SessionOptions, nodes: &mut Vec<PlannedNode<'w>>) {
     for step in body {
         let own = &step.settings;
+        let model = if own.model.is_some() { own } else { around };
         let said = SessionOptions {
             driver: own.driver.as_ref().or(around.driver.as_ref()).cloned(),
-            model: own.model.as_ref().or(around.model.as_ref()).cloned(),
+            model: model.model.clone(),
+            fallbacks: model.fallbacks.clone(),
+            effort: own.effort.or(around.effort),
             isolation: own.isolation.or(around.isolation),
             // Not inherited: the timeout of a block applies to the whole block.
             timeout_ms: own.timeout_ms,
@@ -62,6 +65,16 @@ pub(crate) fn called(workflow: &Workflow) -> Vec<String> {
     each(workflow).into_iter().filter_map(name).collect()
 }
 
+/// Warns about each node of a kind that runs do not support yet.
+pub(super) fn not_yet(workflow: &Workflow) -> Vec<String> {
+    let nodes = each(workflow).into_iter().map(|node| node.node).filter(|node| !node.kind.can_run());
+    let warning = |node: &Node| {
+        let word = node.kind.word();
+        format!("a run would be refused: node `{}` cannot run yet: it is a `{word}` node", node.id)
+    };
+    nodes.map(warning).collect()
+}
+
 /// Changes every node, including those inside blocks.
 pub(super) fn change(body: &mut [Node], to: &mut impl FnMut(&NodeId, &mut NodeKind)) {
     for node in body {
@@ -69,6 +82,16 @@ pub(super) fn change(body: &mut [Node], to: &mut impl FnMut(&NodeId, &mut NodeKi
         for block in node.kind.blocks_mut() {
             change(block, to);
         }
+    }
+}
+
+/// Forgets how to compute a number of sessions or task loops, because a flag gives it.
+pub(super) fn forget_computed(body: &mut [Node], number: NodeNumber) {
+    for node in body {
+        if matches!(node.kind, NodeKind::Session(_) | NodeKind::TaskLoop(_)) {
+            node.computed.remove(&number);
+        }
+        node.kind.blocks_mut().into_iter().for_each(|block| forget_computed(block, number));
     }
 }
 

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use windlass_core::entity::{Entity, EntityKind};
 use windlass_core::graph::check::nearest;
-use windlass_core::graph::workflow::{PromptSource, Session, TurnLoop};
+use windlass_core::graph::template::is_plain;
+use windlass_core::graph::workflow::{NodeNumber, PromptSource, Session, Template, TurnLoop};
 use windlass_core::hook::permission::Isolation;
 use windlass_core::looping::{
     DEFAULT_CONTINUE, DEFAULT_CONTINUE_WITHOUT_TRACKER, DEFAULT_MARKER, DEFAULT_TRACKER, LoopMode, LoopRules,
@@ -56,6 +57,10 @@ impl PlanInputs<'_> {
                 sessions.insert(node.node.id.clone(), self.session_settings(part, node, session, warnings)?);
             }
         }
+        let mut body = part.workflow.body.clone();
+        if self.flags().max_iterations.is_some() || self.resolved.is_asked_for("max_iterations") {
+            nodes::forget_computed(&mut body, NodeNumber::Turns);
+        }
         Ok(Spec {
             workflow: part.workflow.name.clone(),
             description: self.description(part),
@@ -63,7 +68,8 @@ impl PlanInputs<'_> {
             input: String::new(),
             inputs: inputs::defaults(&part.workflow),
             kinds: inputs::kinds(&part.workflow),
-            body: part.workflow.body.clone(),
+            ranges: inputs::ranges(&part.workflow),
+            body,
             sessions,
             workspace: text_path(self.cwd)?,
             machine: self.home.machine.clone(),
@@ -112,8 +118,17 @@ impl PlanInputs<'_> {
                 warnings,
             );
         }
+        if let Some(tools) = &session.tools {
+            let can = self.home.agents.capabilities(&driver.name);
+            entity::narrow_to((&node.node.id, tools), (&driver.name, can), &mut permissions, warnings);
+        }
+        let models = self.models(node, entity, &driver.name);
+        let has_choice = models.len() > 1 || models.iter().any(|model| !is_plain(model));
+        let models = if has_choice { models.into_iter().map(Template).collect() } else { Vec::new() };
         Ok(SessionSettings {
             driver,
+            models,
+            effort: node.options.effort,
             isolation,
             permissions,
             entity: entity.cloned().map(Box::new),
@@ -255,20 +270,23 @@ impl PlanInputs<'_> {
         }
         let mut args = configured.map(|agent| agent.args.clone()).unwrap_or_default();
         args.extend(self.request.agent_args.clone());
-        let model = self.model(node, entity, &name);
+        // A template is filled in when the node starts.
+        let model = self.models(node, entity, &name).into_iter().next().filter(|model| is_plain(model));
         Ok(AgentCommand { name, program: text_path(&program)?, model, args })
     }
 
-    /// Picks the model. The workflow's choice wins over the entity's.
-    fn model(&self, node: &PlannedNode<'_>, entity: Option<&Entity>, driver: &str) -> Option<String> {
+    /// Picks the models, in the order in which they are tried. The workflow's choice wins over the entity's.
+    fn models(&self, node: &PlannedNode<'_>, entity: Option<&Entity>, driver: &str) -> Vec<String> {
         let of_entity = || {
             let entity = entity?;
             let can = self.home.agents.capabilities(driver);
             entity::model_for(entity.model.as_ref()?, entity.source.provider, can)
         };
-        let own = node.options.model.clone().or_else(of_entity);
-        let flag = self.flags().model.clone();
-        self.pick("model", flag.map(Some), own.map(Some), self.settings().model.clone())
+        let own: Vec<String> = node.options.models().cloned().collect();
+        let own = if own.is_empty() { of_entity().map(|model| vec![model]) } else { Some(own) };
+        let flag = self.flags().model.as_ref();
+        let flag = flag.map(|models| models.split(',').map(|model| model.trim().to_owned()).collect());
+        self.pick("model", flag, own, self.settings().model.iter().cloned().collect())
     }
 
     /// Builds the rules of a session's turns.

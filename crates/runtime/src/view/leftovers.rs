@@ -1,7 +1,7 @@
 //! The leftovers of parallel tasks: the branches and worktrees of a run that still exist, and the tasks of its
 //! file that are not done.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use windlass_core::effect::Effect;
@@ -36,14 +36,16 @@ pub struct LeftBranch {
     pub is_hindered: bool,
     /// Another branch of the same task landed commits later.
     pub is_redone: bool,
+    /// The task passed, and its workflow keeps the branch instead of landing it.
+    pub is_kept: bool,
 }
 
 impl LeftBranch {
     /// Describes the branch that a run itself works on.
     pub(crate) fn of_run(run: &RunId, branch: String, target: Option<String>) -> LeftBranch {
         let (worktree, task, why) = (None, None, None);
-        let (run, is_hindered, is_redone) = (run.clone(), false, false);
-        LeftBranch { run, branch, worktree, target, task, why, is_hindered, is_redone }
+        let (run, is_hindered, is_redone, is_kept) = (run.clone(), false, false, false);
+        LeftBranch { run, branch, worktree, target, task, why, is_hindered, is_redone, is_kept }
     }
 }
 
@@ -143,11 +145,16 @@ pub(crate) fn made_by(run: &RunId, records: &[Record]) -> Vec<LeftBranch> {
     // The rounds whose commits landed, and the tasks that passed with them.
     let mut landed: Vec<&NodeId> = Vec::new();
     let mut redone: Vec<String> = Vec::new();
+    // The rounds that were to land.
+    let mut landing: BTreeSet<&NodeId> = BTreeSet::new();
     for record in records {
         for planned in &record.effects {
             // After a conflict, a task lands in a round for which no worktree was made.
             if let Effect::MakeWorktree { task, .. } | Effect::Land { task, .. } = &planned.effect {
                 tasks.insert(&planned.id.node, task.to_string());
+            }
+            if let Effect::Land { .. } = &planned.effect {
+                landing.insert(&planned.id.node);
             }
         }
         let (round, reason) = match &record.event {
@@ -171,6 +178,10 @@ pub(crate) fn made_by(run: &RunId, records: &[Record]) -> Vec<LeftBranch> {
             Event::TaskSettled { effect, why, status, .. } => {
                 if *status == TaskStatus::Passing && landed.contains(&&effect.node) {
                     redone.extend(tasks.get(&effect.node).cloned());
+                }
+                if *status == TaskStatus::Passing && !landing.contains(&effect.node) {
+                    let its = made.iter_mut().find(|(node, _)| *node == &effect.node);
+                    its.into_iter().for_each(|(_, left)| left.is_kept = true);
                 }
                 (&effect.node, why.as_ref())
             }

@@ -65,7 +65,7 @@ Control runs:
   replay       Repeat the decisions of a run without an agent, and compare them
 
 Manage files and settings:
-  workflow     List, show, check, draw and create workflows
+  workflow     List, show, check, test, draw and create workflows
   entities     List, show, check and copy commands, skills and agents
   plugin       List the loaded plugins
   hint         Show the arguments of a command, skill, agent or verb

@@ -41,6 +41,7 @@ mod own_worktree;
 mod pause;
 mod plugin;
 mod ps;
+mod rehearsal;
 mod replay;
 mod report;
 mod resume;

@@ -15,6 +15,7 @@ Examples:
   windlass run \"login flow on xyz.com\" --plugin ./e2e
   windlass run \"login flow\" --plugin ./e2e --workflow e2e --json
   windlass run \"login flow\" --workflow ./e2e.yaml
+  windlass run \"login flow\" --workflow e2e --dry-run --all-ways
   windlass run - < task.md                  read the input from a file
   windlass run \"fix #12\" --check \"test=cargo test\" --timeout 2h
   windlass run \"login flow\" --plugin ./e2e -- --add-dir ../shared

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::json;
+use windlass_core::engine::rehearsal::{Rehearsal, RehearsalOptions, RehearsedLoops, WaysWalked};
 use windlass_core::graph::workflow::Budget;
 use windlass_core::hook::permission::Isolation;
 use windlass_core::id::RunId;
@@ -16,6 +17,7 @@ use windlass_core::spec::{OnPermission, OnQuestion};
 use windlass_runtime::catalog::Diagnostic;
 use windlass_runtime::handle::{Beside, Handle, StartRequest};
 use windlass_runtime::plan::{Plan, PlanFlags, RunRequest, WantedBranch, WantedWorkflow, give_up, plan};
+use windlass_runtime::rehearse::{begin_stubs, rehearse, stubs_in, stubs_text};
 use windlass_runtime::user_error::ProblemPart;
 
 use super::budget;
@@ -25,7 +27,7 @@ use super::entities::announce_lines;
 use super::feed::{envelope, words};
 use super::invocation::{Invocation, block_on, print, wait_for, waiting_runtime};
 use super::report::{Report, note, warn};
-use super::sanitize::plain_short;
+use super::sanitize::{plain_line, plain_short};
 use super::sim_script;
 use super::stray;
 use super::trust::trust_now;
@@ -36,6 +38,7 @@ use crate::exit::Exit;
 pub(super) const WORK: &str = "What to run";
 pub(super) const LIMITS: &str = "Loop and limits";
 pub(super) const OUTPUT: &str = "Output";
+const DRY_RUN: &str = "Dry run";
 const AGENT: &str = "Agent CLI";
 pub(super) const REQUESTS: &str = "Questions and permissions";
 
@@ -116,9 +119,26 @@ pub(crate) struct RunFlags {
     #[arg(long, conflicts_with = "output_last_message")]
     detach: bool,
 
-    /// Show what the run would do, and start nothing
-    #[arg(long)]
+    /// Show what the run would do, and start nothing. Needs no agent CLI
+    #[arg(long, help_heading = DRY_RUN)]
     dry_run: bool,
+
+    /// With --dry-run: walk every branch, with and without each `when` and failure, until every node is
+    /// reached, and list the nodes that are not
+    #[arg(long, requires = "dry_run", help_heading = DRY_RUN)]
+    all_ways: bool,
+
+    /// With --dry-run: take the results of nodes from a YAML or JSON file, and let them decide loops and
+    /// branches
+    #[arg(long, value_name = "FILE", requires = "dry_run", value_hint = clap::ValueHint::FilePath,
+        help_heading = DRY_RUN)]
+    stubs: Option<PathBuf>,
+
+    /// Write such a file for the workflow, with a fitting result for each node, or print it; never overwrites
+    /// a file
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "",
+        value_hint = clap::ValueHint::FilePath, help_heading = DRY_RUN)]
+    stubs_init: Option<String>,
 
     /// Start even if another run writes in this folder
     #[arg(long)]
@@ -247,12 +267,17 @@ impl RunFlags {
             interactive: !self.detach && !self.watch.json && invocation.has_person(),
             detached: self.detach,
             has_terminal: invocation.has_terminal(),
-            dry_run: self.dry_run,
+            dry_run: self.is_dry(),
         }
     }
 
     /// Plans a run on an input and starts it, or only shows the plan.
     pub(crate) fn carry_out(&self, want: WantedWorkflow, input: &str) -> Result<Exit, Report> {
+        let is_file = |text: &str| [".yaml", ".yml", ".json"].iter().any(|end| text.ends_with(end));
+        if self.stubs_init.as_deref() == Some("") && is_file(input) {
+            let hint = format!("write `--stubs-init={}`", plain_line(input));
+            return Err(Report::usage("the file of --stubs-init must follow a `=`").hint(hint));
+        }
         let invocation = Invocation::look()?;
         let input = read_input(input)?;
         // An entity or a named workflow may work without input.
@@ -293,8 +318,11 @@ impl RunFlags {
             warn(warning);
         }
         plan.warnings.extend(told.into_iter().map(ProblemPart::from));
+        if let Some(file) = &self.stubs_init {
+            return self.begin_stubs(invocation, &plan, file);
+        }
         if self.dry_run {
-            return self.show_plan(&plan);
+            return self.show_plan(invocation, &plan);
         }
         sim_script::check(invocation, &plan.spec)?;
         if self.detach {
@@ -344,11 +372,51 @@ impl RunFlags {
         }
     }
 
-    fn show_plan(&self, plan: &Plan) -> Result<Exit, Report> {
+    /// Decides whether nothing starts.
+    fn is_dry(&self) -> bool {
+        self.dry_run || self.stubs_init.is_some()
+    }
+
+    fn show_plan(&self, invocation: &Invocation, plan: &Plan) -> Result<Exit, Report> {
+        let rehearsed = self.rehearsed(invocation, plan)?;
         if self.watch.json {
-            return print(&[envelope("run.planned", words::now(), None, planned::object(plan))]);
+            let object = planned::object(plan, rehearsed.as_ref());
+            return print(&[envelope("run.planned", words::now(), None, object)]);
         }
-        print(&planned::lines(plan))
+        let mut lines = planned::lines(plan, rehearsed.as_ref());
+        if let Some(rehearsed) = rehearsed.filter(|_| self.all_ways) {
+            lines.extend(planned::ways(plan, &rehearsed));
+        }
+        print(&lines)
+    }
+
+    /// Rehearses the plan. A single session has no order of nodes to show, unless somebody asks for it.
+    fn rehearsed(&self, invocation: &Invocation, plan: &Plan) -> Result<Option<Rehearsal>, Report> {
+        let is_wanted = self.all_ways || self.stubs.is_some() || plan.spec.only_session().is_none();
+        if !is_wanted {
+            return Ok(None);
+        }
+        let mut options = RehearsalOptions::default();
+        if let Some(file) = &self.stubs {
+            options.stubs = stubs_in(&plan.spec, &invocation.cwd.join(file))?;
+            options.loops = RehearsedLoops::AsWritten;
+            options.ways = WaysWalked::Taken;
+        }
+        if self.all_ways {
+            options.ways = WaysWalked::All;
+        }
+        Ok(Some(rehearse(&plan.spec, &options)))
+    }
+
+    /// Writes stub results to fill in, or prints them.
+    fn begin_stubs(&self, invocation: &Invocation, plan: &Plan, file: &str) -> Result<Exit, Report> {
+        if file.is_empty() {
+            return print(&stubs_text(&plan.spec).lines().map(str::to_owned).collect::<Vec<_>>());
+        }
+        begin_stubs(&plan.spec, &invocation.cwd.join(file))?;
+        let shown = plain_line(file);
+        note(&format!("fill it in, and use it: --dry-run --stubs {shown}"));
+        print(&[shown])
     }
 }
 

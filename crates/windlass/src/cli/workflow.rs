@@ -1,7 +1,8 @@
-//! `windlass workflow`: lists, shows, checks, draws and creates workflows.
+//! `windlass workflow`: lists, shows, checks, tests, draws and creates workflows.
 
 mod begin;
 mod draw;
+mod test;
 
 use std::path::{Path, PathBuf};
 
@@ -27,6 +28,7 @@ Examples:
   windlass workflow show e2e --plugin ./e2e
   windlass workflow check                      check all workflows
   windlass workflow check ./e2e/workflow.json  check one file
+  windlass workflow test                       run the tests of the project
   windlass workflow new release                create a commented document
   windlass workflow eject loop                 copy it, to change it
   windlass workflow graph ./release.yaml       draw the workflow of a file
@@ -40,7 +42,7 @@ Examples:
   windlass workflow eject ../other/release.yaml  copy the document of a file
   windlass workflow eject e2e --plugin ./e2e     translate a workflow.json";
 
-/// List, show, check, draw and create workflows
+/// List, show, check, test, draw and create workflows
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -73,6 +75,9 @@ enum WorkflowCommand {
         #[command(flatten)]
         of: Of,
     },
+    /// Test workflows with stub results: starts no agent and no command
+    #[command(after_help = test::EXAMPLES)]
+    Test(test::Args),
     /// Draw a workflow
     Graph {
         /// Workflow or file to draw
@@ -137,6 +142,7 @@ pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
         WorkflowCommand::List { of } => list(&invocation, &of),
         WorkflowCommand::Show { name, of } => show(&invocation, &name, &of),
         WorkflowCommand::Check { name, of } => check(&invocation, name.as_deref(), &of),
+        WorkflowCommand::Test(args) => test::perform(&invocation, &args),
         WorkflowCommand::Graph { name, format, of } => draw::perform(&invocation, &name, format, &of),
         WorkflowCommand::New { name, user, json } => begin::new(&invocation, &name, scope(user), json),
         WorkflowCommand::Eject { name, user, of } => begin::eject(&invocation, &name, scope(user), &of),

@@ -70,7 +70,7 @@ fn an_error_of_the_api_fails_the_run_although_the_cli_calls_it_a_success() {
     ended.assert_ended(4, "failed", "agent_failed", 0);
     let results: Vec<_> =
         ended.of("session.event").into_iter().filter(|data| data["kind"] == "result").collect();
-    assert_eq!(results[0]["failure"]["cause"]["api"], "lasting");
+    assert_eq!(results[0]["failure"]["cause"]["api"], "model");
     assert!(
         ended.of("run.finished")[0]["detail"].to_string().contains("the selected model"),
         "{}",

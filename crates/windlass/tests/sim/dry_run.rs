@@ -139,7 +139,7 @@ fn a_task_has_all_fields_and_only_its_agent_reports_a_status() {
 #[test]
 fn a_template_that_cannot_be_rendered_is_never_completed() {
     let place = Place::with_settings("");
-    let broken = r#"prompt: "{{ outputs.first.text | int }}""#;
+    let broken = r#"prompt: "{{ 1 // (outputs.first.text | length) }}""#;
     let nodes = [
         format!("  - {{ id: bad, {broken} }}\n"),
         format!("  - {{ id: bad, {broken}, on_failure: continue }}\n"),
@@ -164,4 +164,183 @@ fn the_arguments_of_a_command_are_filled_in() {
     assert!(steps.iter().any(|step| step == "a told: Tell me 2, me first!"), "{steps:#?}");
     let ran = place.go(&["run", "--command", "tell", "them all", "--dry-run"]);
     assert!(ran.stdout.contains("prompt\n  Tell them all, them first!\n"), "{ran}");
+}
+
+/// A gate, a plan for red work, and a loop that ends when the review is good.
+const FIX: &str = r#"
+  - { id: gate, shell: make test, on_failure: continue }
+  - { id: plan, when: outputs.gate.failed, prompt: plan it }
+  - id: cycles
+    loop: { until: outputs.review.value.ok, max: 3 }
+    do:
+      - { id: work, prompt: "{{ outputs.review.value.why if outputs.review is defined else 'begin' }}" }
+      - id: review
+        prompt: review it
+        schema:
+          type: object
+          required: [ok]
+          properties: { ok: { type: boolean }, why: { type: string } }
+  - { id: go, ask: Ship it?, choices: [yes, no] }
+  - { id: ship, when: outputs.go.text == "yes", shell: "echo {{ outputs.gate.text }}" }
+"#;
+
+/// Rehearses the document with these flags.
+fn with(place: &Place, flags: &[&str]) -> Ran {
+    let mut command = place.windlass(&[&["run", "--workflow", "own", "--driver", "claude"], flags].concat());
+    command.env_remove("WINDLASS_SIM_SCRIPT");
+    place.spawn(command).end()
+}
+
+fn starts(rehearsal: &Value) -> Vec<String> {
+    let acts = rehearsal["acts"].as_array().unwrap().iter();
+    let begun = acts.filter(|act| act["what"] == "begins");
+    begun.map(|act| act["path"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn stub_results_decide_loops_and_branches() {
+    let place = Place::with_settings("");
+    document(&place, FIX);
+    place.sealed.write(
+        "repo/s.yaml",
+        r#"
+gate: { exit_code: 2, stdout: red }
+review: [{ value: { ok: false, why: too slow } }, { value: { ok: true } }]
+go: { answer: no }
+"#,
+    );
+    let ran = with(&place, &["--dry-run", "--stubs", "s.yaml", "--json"]);
+    assert_eq!(ran.code, 0, "{ran}");
+    let rehearsal = ran.lines[0]["data"]["rehearsal"].clone();
+    let expected = ["gate", "plan", "cycles", "work@1", "review@1", "work@2", "review@2", "go"];
+    assert_eq!(starts(&rehearsal), expected);
+    let steps = steps(&rehearsal);
+    for step in [
+        "gate ends: failed: the command of `gate` failed: exit code 2",
+        "work@2 told: too slow",
+        "go asks: Ship it? (stub answer: no)",
+        "ship skipped: `outputs.go.text == \"yes\"` is false",
+    ] {
+        assert!(steps.iter().any(|found| found == step), "{step}: {steps:#?}");
+    }
+    assert_eq!((&rehearsal["outcome"]["status"], &rehearsal["turns"]), (&"completed".into(), &5.into()));
+}
+
+#[test]
+fn stub_results_of_a_single_session_are_walked_too() {
+    let place = Place::with_settings("");
+    document(&place, "  - { id: only, prompt: do it }\n");
+    place.sealed.write("repo/s.json", r#"{"only": {"status": "failed"}}"#);
+    let ran = with(&place, &["--dry-run", "--stubs", "s.json"]);
+    assert!(ran.stdout.contains("the rehearsal ends as failed: "), "{ran}");
+}
+
+#[test]
+fn mistakes_in_stub_results_are_found_before_anything_is_walked() {
+    let place = Place::with_settings("");
+    document(&place, FIX);
+    let cases = [
+        (
+            "reviev: { text: x }\n",
+            "workflow `own` has no node `reviev`",
+            "s.yaml:1:1",
+            "did you mean `review`?",
+        ),
+        (
+            "\nreview: { value: { ok: maybe } }\n",
+            "the value of `review` does not fit its schema: $.ok",
+            ":2:18",
+            "",
+        ),
+        ("gate: { exitcode: 1 }\n", "the result of `gate` has no key `exitcode`", ":1:9", "`exit_code`"),
+        ("gate: { text: x }\n", "`gate` is a `shell` node, which cannot have `text`", ":1:15", "stdout"),
+        ("cycles: { text: x }\n", "`cycles` is a `loop` node, which has no result", ":1:1", "inside it"),
+        ("go: { answer: maybe }\n", "`maybe` is no answer to `go`", ":1:15", "yes, no"),
+        ("gate: [\n", "error: ", "s.yaml", ""),
+    ];
+    for (text, message, place_in_file, hint) in cases {
+        place.sealed.write("repo/s.yaml", text);
+        let ran = with(&place, &["--dry-run", "--stubs", "s.yaml"]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (3, ""), "{text}: {ran}");
+        for part in [message, place_in_file, hint] {
+            assert!(ran.stderr.contains(part), "{part}: {ran}");
+        }
+    }
+    let ran = with(&place, &["--dry-run", "--stubs", "none.yaml"]);
+    assert!(ran.code == 2 && ran.stderr.contains("--stubs-init="), "{ran}");
+    assert_eq!(with(&place, &["--stubs", "s.yaml"]).code, 2, "only with --dry-run");
+}
+
+#[test]
+fn a_file_of_stub_results_is_printed_or_written_and_never_overwritten() {
+    let place = Place::with_settings("");
+    document(&place, FIX);
+    let printed = with(&place, &["--stubs-init"]);
+    assert_eq!(printed.code, 0, "{printed}");
+    for part in ["# review (prompt); also: text, status", "review:\n  value:\n    ok: true", "answer: yes"] {
+        assert!(printed.stdout.contains(part), "{part}: {printed}");
+    }
+    let written = with(&place, &["--stubs-init=s.yaml"]);
+    assert_eq!((written.code, written.stdout.as_str()), (0, "s.yaml\n"), "{written}");
+    let text = std::fs::read_to_string(place.repo().join("s.yaml")).unwrap();
+    assert_eq!(text, printed.stdout);
+    let again = with(&place, &["--stubs-init=s.yaml"]);
+    assert!(again.code == 3 && again.stderr.contains("already exists"), "{again}");
+    let used = with(&place, &["--dry-run", "--stubs", "s.yaml"]);
+    assert!(used.stdout.contains("the rehearsal ends as completed after 2 turns"), "{used}");
+    let meant = with(&place, &["--stubs-init", "other.yaml"]);
+    assert!(meant.code == 2 && meant.stderr.contains("--stubs-init=other.yaml"), "{meant}");
+}
+
+#[test]
+fn all_ways_come_to_every_node_and_say_what_breaks_on_the_way() {
+    let place = Place::with_settings("");
+    document(&place, FIX);
+    let ran = with(&place, &["--dry-run", "--all-ways"]);
+    assert_eq!(ran.code, 0, "{ran}");
+    for part in
+        ["if `gate` fails:\n", "plan (prompt)", "if `ship` is skipped:\n", "\nevery node is reached\n"]
+    {
+        assert!(ran.stdout.contains(part), "{part}: {ran}");
+    }
+    // The prompt cannot be written if the first node is skipped.
+    document(
+        &place,
+        r#"
+  - { id: a, when: 1 == 1, shell: "true" }
+  - { id: b, prompt: "{{ 1 if outputs.a is defined else ('x' | int) }}" }
+"#,
+    );
+    let ran = with(&place, &["--dry-run", "--all-ways", "--json"]);
+    let rehearsal = &ran.lines[0]["data"]["rehearsal"];
+    assert_eq!(rehearsal["outcome"]["status"], "completed", "{rehearsal}");
+    assert_eq!(rehearsal["ways"][0]["because"], "if `a` is skipped");
+    assert_eq!(rehearsal["ways"][0]["outcome"]["reason"], "template", "{rehearsal}");
+    assert_eq!(rehearsal["missed"], serde_json::json!([]));
+}
+
+#[test]
+fn a_node_that_no_run_reaches_is_listed_with_the_reason() {
+    let place = Place::with_settings("");
+    // The budget ends the run before its last node, on every way.
+    document(&place, "  - { id: a, prompt: a }\n  - { id: b, prompt: b }\n  - { id: c, shell: 'true' }\n");
+    let ran = with(&place, &["--dry-run", "--all-ways", "--budget", "turns=1"]);
+    let why = "1 node not reached:\n  c: `b` ends before it: exhausted: the budget of 1 turn is spent\n";
+    assert!(ran.stdout.ends_with(why), "{ran}");
+}
+
+#[test]
+fn kinds_that_cannot_run_yet_are_walked_and_named() {
+    let place = Place::with_settings("");
+    document(
+        &place,
+        "  - { id: work, prompt: work }\n  - { id: judge, review: {} }\n  - { id: pr, pull_request: { title: '{{ outputs.judge.value.verdict }}' } }\n",
+    );
+    let ran = with(&place, &["--dry-run"]);
+    assert_eq!(ran.code, 0, "{ran}");
+    assert!(ran.stderr.contains("a run would be refused: node `judge` cannot run yet"), "{ran}");
+    assert!(ran.stdout.contains("stub: title: approve"), "{ran}");
+    assert!(ran.stdout.contains("the rehearsal ends as completed"), "{ran}");
+    let refused = place.go(&["run", "--workflow", "own", "--driver", "sim"]);
+    refused.assert_refused(3, &["cannot run yet"]);
 }

@@ -42,7 +42,8 @@ fn examples() -> Vec<Example> {
     let folder = root().join("examples/workflows");
     let entries = [folder.join("nodes"), folder].into_iter().flat_map(|folder| fs::read_dir(folder).unwrap());
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
-    files.retain(|file| file.extension().is_some_and(|extension| extension == "yaml"));
+    let is_document = |name: &str| name.ends_with(".yaml") && !name.ends_with(".test.yaml");
+    files.retain(|file| file.to_str().is_some_and(is_document));
     files.sort();
     assert!(files.len() > 20, "{}", files.len());
     let example = |file: PathBuf| {
@@ -117,6 +118,53 @@ fn what_cannot_run_says_so_at_its_top_and_to_whoever_checks_it() {
         let drawn = place.go(&["workflow", "graph", &example.name]);
         assert_eq!(drawn.code, 0, "{drawn}");
     }
+}
+
+/// Rehearses an example where no agent is installed, and returns the rehearsal.
+fn rehearse(place: &Place, example: &Example, flags: &[&str]) -> Value {
+    let arguments = ["run", "--workflow", &example.name, "the parser", "--driver", "claude", "--json"];
+    let mut command = place.windlass(&[&arguments, flags].concat());
+    command.env_remove("WINDLASS_SIM_SCRIPT");
+    let ran = place.spawn(command).end();
+    let [line] = ran.lines.as_slice() else { panic!("{}: {ran}", example.name) };
+    line["data"]["rehearsal"].clone()
+}
+
+#[test]
+fn a_dry_run_of_every_example_reaches_its_end_and_all_ways_reach_every_node() {
+    let examples = examples();
+    let place = place(&examples);
+    for example in &examples {
+        let name = &example.name;
+        let plain = rehearse(&place, example, &["--dry-run", "--all-ways"]);
+        assert_eq!(plain["outcome"]["status"], "completed", "{name}: {plain}");
+        assert_eq!(plain["missed"], json!([]), "{name}: {plain}");
+        for way in plain["ways"].as_array().unwrap() {
+            let is_meant = way["outcome"]["reason"] == "fail_node";
+            assert!(is_meant || way["outcome"]["status"] == "completed", "{name}: {way}");
+        }
+    }
+}
+
+#[test]
+fn every_example_has_tests_and_they_pass() {
+    let place = Place::with_settings("");
+    for (from, to) in [("nodes", ".windlass/workflows"), ("", "sketches")] {
+        let folder = root().join("examples/workflows").join(from);
+        for file in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if file.extension().is_some_and(|extension| extension == "yaml") {
+                let name = file.file_name().unwrap().to_str().unwrap();
+                place.sealed.write(format!("repo/{to}/{name}"), fs::read(&file).unwrap());
+            }
+        }
+    }
+    for example in examples() {
+        assert!(example.file.with_extension("test.yaml").exists(), "{} has no test", example.file.display());
+    }
+    let mut command = place.windlass(&["workflow", "test", ".windlass/workflows", "sketches"]);
+    command.env_remove("WINDLASS_SIM_SCRIPT");
+    let ran = place.spawn(command).end();
+    assert!(ran.code == 0 && ran.stdout.ends_with(": all ok\n"), "{ran}");
 }
 
 #[test]

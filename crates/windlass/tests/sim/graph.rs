@@ -609,3 +609,14 @@ fn a_node_in_a_loop_is_explained_by_its_own_round() {
     let row = shown.stdout.lines().find(|line| line.contains("only2 (shell)")).unwrap();
     assert!(row.trim_start().starts_with("done"), "{shown}");
 }
+
+#[test]
+fn a_loop_that_runs_forever_ends_with_its_budget() {
+    let document = "name: watch\nbudget: { turns: 3 }\nnodes:\n  - loop: { forever: true }\n    do:\n      - { id: look, prompt: \"Round {{ iteration }}\" }\n";
+    let place = place(json!({}), &[document]);
+    let ran = place.go(&["run", "--workflow", "watch", "--json"]);
+    ran.assert_ended(9, "exhausted", "budget", 3);
+    let planned = place.go(&["run", "--workflow", "watch", "--dry-run"]);
+    assert_eq!(planned.code, 0, "{planned}");
+    assert!(planned.stdout.contains("until the budget is spent"), "{planned}");
+}

@@ -653,3 +653,31 @@ fn killed_in_the_checks_of_a_landing_it_is_landed_once() {
     assert_eq!(place.requests().len(), 2, "no agent had to work again");
     assert_eq!(worktrees(&place), 0);
 }
+
+#[test]
+fn branches_of_passing_tasks_are_kept_where_nothing_lands() {
+    let place = place(tasks(2), json!([]));
+    place.script(json!({"nodes": {"implement": [committing("a"), committing("b")]}}));
+    document(
+        &place,
+        "name: own\nnodes:\n  - task_loop: { max: 9, jobs: 2, land: false }\n    do:\n      - { id: implement, prompt: x }\n",
+    );
+    let checked = outside(&place, "checked");
+    let check = format!("pwd >> {}", checked.display());
+    let ran = place.go(&["run", "--workflow", "own", "--check", &check]);
+    assert_eq!(ran.code, 0, "{ran}");
+    assert_eq!(in_file(&place), ["1 passing", "2 passing"]);
+    assert_eq!(landed(&place), Vec::<String>::new());
+    assert_eq!(worktrees(&place), 2);
+    let checks = lines(&checked);
+    assert!(checks.len() == 2 && checks.iter().all(|line| line.contains("/worktrees/task-")), "{checks:?}");
+    let branches = place.sealed.git(["branch", "--list", "windlass/*", "--format=%(refname:short)"]);
+    let branches: Vec<&str> = branches.lines().collect();
+    assert_eq!(branches.len(), 2);
+    assert!(
+        ran.stderr.contains("branches of the tasks that passed")
+            || ran.stdout.contains("branches of the tasks that passed"),
+        "{ran}"
+    );
+    assert!(branches.iter().all(|branch| ran.to_string().contains(branch)), "{ran}");
+}

@@ -24,6 +24,7 @@ fn step(id: &str, act: NodeKind) -> Node {
         budget: Default::default(),
         on_failure: OnFailure::Fail,
         env: BTreeMap::new(),
+        computed: Default::default(),
     }
 }
 
@@ -59,6 +60,7 @@ impl Story {
             input: "x".into(),
             inputs: BTreeMap::new(),
             kinds: BTreeMap::new(),
+            ranges: BTreeMap::new(),
             body,
             sessions: BTreeMap::new(),
             workspace: "/w".into(),
@@ -165,7 +167,10 @@ fn a_way_without_nodes_is_told_by_the_other_one() {
 #[test]
 fn a_way_of_an_earlier_round_is_not_taken_for_that_of_the_last() {
     let gate = either("gate", "iteration == 1", vec![shell("first")], vec![shell("later")]);
-    let round = step("again", NodeKind::Loop(LoopNode { until: Vec::new(), max: 2, body: vec![gate] }));
+    let round = step(
+        "again",
+        NodeKind::Loop(LoopNode { until: Vec::new(), max: 2, forever: false, body: vec![gate] }),
+    );
     let mut story = Story::of(vec![round]);
     story.end("first@1", true).end("later@2", true);
     assert!(story.state.is_done());
@@ -242,8 +247,10 @@ fn rounds() -> Story {
     let mut only = shell("only2");
     only.when = Some(Expression("iteration == 2".into()));
     let body = vec![shell("work"), only];
-    let mut story =
-        Story::of(vec![step("again", NodeKind::Loop(LoopNode { until: Vec::new(), max: 3, body }))]);
+    let mut story = Story::of(vec![step(
+        "again",
+        NodeKind::Loop(LoopNode { until: Vec::new(), max: 3, forever: false, body }),
+    )]);
     story.end("work@1", true).end("work@2", true).end("only2@2", true).end("work@3", true);
     assert!(story.state.is_done());
     story

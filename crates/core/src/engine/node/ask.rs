@@ -9,6 +9,7 @@ use super::pair::{Delivered, NodeOpening, NodeRun, NodeSite};
 use super::shape::{GivenValue, NodeRole, NodeShape};
 use crate::graph::check::outline::Text;
 
+use crate::engine::rehearsal::StubField;
 use crate::engine::start::own_time;
 use crate::engine::{DecisionCx, answered};
 use crate::event::{Event, PersonReply};
@@ -47,6 +48,10 @@ impl NodeShape for AskNode {
 
     fn value(&self) -> GivenValue<'_> {
         GivenValue::OnlyText
+    }
+
+    fn stub_fields(&self) -> &'static [StubField] {
+        &[StubField::Answer]
     }
 }
 
@@ -107,7 +112,8 @@ impl NodeRun for AskNode {
         let default = self.default.as_deref()?;
         cx.bookkeeping.asks.retain(|ask| ask.node != *site.instance);
         cx.wait_is_over();
-        let waited = own_time(site.node).map_or_else(String::new, |ms| format!(" within {}", written(ms)));
+        let waited = own_time(site.node, site.numbers)
+            .map_or_else(String::new, |ms| format!(" within {}", written(ms)));
         let outcome = answered(cx, &site.node.id, default);
         Some(Delivered::Over(
             outcome.because(format!("no one answered{waited}: used the default `{default}`")),

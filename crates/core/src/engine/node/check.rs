@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::effect::Effect;
 use crate::engine::output::give_value;
+use crate::engine::rehearsal::StubField;
 use crate::engine::{DecisionCx, done};
 use crate::event::Event;
 use crate::id::Verb;
@@ -45,6 +46,10 @@ impl NodeShape for CheckNode {
 
     fn value(&self) -> GivenValue<'_> {
         GivenValue::Checks(&self.names)
+    }
+
+    fn stub_fields(&self) -> &'static [StubField] {
+        &[StubField::Status, StubField::Value, StubField::Text]
     }
 }
 

@@ -1,5 +1,5 @@
-//! `clear_context`: starts the next session without the context of earlier ones. Every session
-//! starts without it, so the node does nothing.
+//! `clear_context`: starts the next session without the context of earlier ones. Only a session with
+//! `continue` has any, so the node closes the sessions that it could continue.
 
 use super::pair::{Delivered, NodeOpening, NodeRun, NodeSite};
 use super::shape::NodeShape;
@@ -23,7 +23,8 @@ impl NodeRun for ClearContextNode {
         None
     }
 
-    fn begin(&self, _cx: &mut DecisionCx<'_>, _site: &mut NodeSite<'_>) -> NodeOpening {
+    fn begin(&self, cx: &mut DecisionCx<'_>, site: &mut NodeSite<'_>) -> NodeOpening {
+        cx.bookkeeping.clear_sessions(site.frame.session_scope().as_deref());
         NodeOpening::NotBegun(done(EndReason::AllDone))
     }
 

@@ -20,7 +20,7 @@ use crate::event::{Event, WorktreeEnd};
 use crate::graph::check::outline::{EvaluationTime, Text};
 use crate::graph::template::NodeOutput;
 use crate::graph::walk::ids_in;
-use crate::graph::workflow::{Expression, Node};
+use crate::graph::workflow::{Expression, Node, NodeNumber};
 use crate::id::{EffectId, NodeId, Verb};
 use crate::run::{Activity, EndReason, FinalStatus, Lane, News, Outcome, SessionSignal, Waiting};
 use crate::tasks::TaskId;
@@ -78,10 +78,11 @@ pub struct EachState {
     /// The items that ended early, by number. The block goes on with them when it runs again.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub left: BTreeMap<u32, EachLane>,
-    /// The number of items that are complete, and the first outcome of another kind.
+    /// The number of items that are complete.
     pub good: u32,
+    /// The first item of the list that ended otherwise, by its index, and its outcome.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bad: Option<Outcome>,
+    pub bad: Option<(usize, Outcome)>,
     /// The outcome of the first item that ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first: Option<Outcome>,
@@ -334,7 +335,8 @@ impl NodeRun for EachNode {
 
     fn fixed(&self, state: &mut EachState) -> Option<Outcome> {
         // Where one item is enough, another one may succeed next time.
-        state.bad.clone().filter(|bad| self.join == Join::All && bad.fixed().is_some())
+        let (_, bad) = state.bad.as_ref()?;
+        (self.join == Join::All && bad.fixed().is_some()).then(|| bad.clone())
     }
 }
 
@@ -428,7 +430,8 @@ impl EachState {
         match outcome.status {
             FinalStatus::Completed => self.good += 1,
             _ if outcome.reason == EndReason::NotNeeded => {}
-            _ => drop(self.bad.get_or_insert_with(|| outcome.clone())),
+            _ if self.bad.as_ref().is_some_and(|(first, _)| *first < at) => {}
+            _ => self.bad = Some((at, outcome.clone())),
         }
         if outcome.reason != EndReason::NotNeeded {
             self.first.get_or_insert_with(|| outcome.clone());
@@ -472,12 +475,10 @@ impl EachNode {
             };
             return Err(failed(format!("`{id}` needs a list, but `in` is {what}")));
         };
-        if items.len() > usize::try_from(self.max).unwrap_or(usize::MAX) {
-            let why = format!(
-                "the list of `{id}` has {} items, and `max` is {}; nothing of it ran",
-                items.len(),
-                self.max
-            );
+        let max = site.number(NodeNumber::Max, self.max);
+        if items.len() > usize::try_from(max).unwrap_or(usize::MAX) {
+            let count = items.len();
+            let why = format!("the list of `{id}` has {count} items, and `max` is {max}; nothing of it ran");
             return Err(Outcome::new(FinalStatus::Failed, EndReason::TooManyItems).because(why));
         }
         Ok(items)
@@ -516,7 +517,8 @@ impl EachNode {
                 self.end_open(cx, site, state, &unneeded);
                 return state.open.is_empty().then_some(outcome);
             }
-            let jobs = usize::try_from(self.jobs.max(1)).unwrap_or(usize::MAX);
+            let jobs = site.number(NodeNumber::Jobs, self.jobs).max(1);
+            let jobs = usize::try_from(jobs).unwrap_or(usize::MAX);
             let next = if state.open.len() < jobs { state.waiting() } else { None };
             let Some(at) = next else {
                 return state.open.is_empty().then(|| self.joined(state));
@@ -659,6 +661,10 @@ impl EachNode {
             branch: over.branch.clone(),
         };
         let (at, number) = (over.at, item.number);
+        if outcome.status == FinalStatus::Completed {
+            let scope = framed(&site.inside(), &self.name, item, None).session_scope();
+            cx.bookkeeping.forget_sessions(&ids_in(&self.body), scope.as_deref());
+        }
         state.record(at, &outcome, result);
         if outcome.status != FinalStatus::Completed {
             over.phase = EachPhase::Working;
@@ -714,7 +720,7 @@ impl EachNode {
 
     /// Returns the outcome of a block whose items have all ended.
     fn joined(&self, state: &EachState) -> Outcome {
-        let Some(bad) = &state.bad else { return done(EndReason::AllDone) };
+        let Some((_, bad)) = &state.bad else { return done(EndReason::AllDone) };
         match self.join {
             Join::Some if state.good > 0 => done(EndReason::AllDone),
             Join::FirstSuccess | Join::Some => {

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::graph::workflow::Template;
 
 use super::pair::{Delivered, NodeOpening, NodeRun, NodeSite};
-use super::shape::{NodeRole, NodeShape};
+use super::shape::{NodeRole, NodeShape, StandIn};
+use crate::engine::rehearsal::StubField;
 use crate::engine::{DecisionCx, not_yet};
 use crate::event::Event;
 use crate::graph::check::outline::Text;
@@ -37,6 +38,15 @@ impl NodeShape for LandNode {
 
     fn role(&self) -> NodeRole {
         NodeRole::Landing
+    }
+
+    fn stub_fields(&self) -> &'static [StubField] {
+        &[StubField::Text, StubField::Status]
+    }
+
+    fn stand_in(&self) -> StandIn {
+        let texts = self.target.iter().map(|target| ("target", target.clone()));
+        StandIn { texts: texts.collect(), value: None }
     }
 }
 

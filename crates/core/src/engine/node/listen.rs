@@ -6,6 +6,7 @@ use super::active::{ActiveState, WaitSite};
 use super::pair::{Delivered, NodeOpening, NodeRun, NodeSite};
 use super::shape::{GivenValue, NodeShape};
 use crate::effect::Effect;
+use crate::engine::rehearsal::StubField;
 use crate::engine::{DecisionCx, answered};
 use crate::event::Event;
 use crate::id::{EffectId, Verb};
@@ -38,6 +39,10 @@ impl NodeShape for ListenNode {
 
     fn value(&self) -> GivenValue<'_> {
         GivenValue::OnlyText
+    }
+
+    fn stub_fields(&self) -> &'static [StubField] {
+        &[StubField::Text]
     }
 }
 

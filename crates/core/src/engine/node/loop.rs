@@ -14,6 +14,9 @@ pub struct LoopNode {
     pub until: Vec<Expression>,
     /// The maximum number of iterations. 0 means no limit.
     pub max: u32,
+    /// The loop is meant to be endless: only a budget, a failure or a person ends it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub forever: bool,
     /// The nodes of each iteration.
     pub body: Vec<Node>,
 }
@@ -38,6 +41,9 @@ impl NodeShape for LoopNode {
     }
 
     fn label(&self) -> String {
+        if self.forever {
+            return "loop forever".to_owned();
+        }
         let until: Vec<&str> = self.until.iter().map(|until| until.0.as_str()).collect();
         let until = if until.is_empty() { String::new() } else { format!(" until {}", until.join(" or ")) };
         format!("loop{}{until}", times(self.max))

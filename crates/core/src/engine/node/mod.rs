@@ -48,7 +48,7 @@ pub use parallel::{Join, ParallelBranch, ParallelNode, ParallelState};
 pub use pull_request::PullRequestNode;
 pub use review::ReviewNode;
 pub use rounds::RoundsState;
-pub use session::{PromptSource, Session, TurnLoop};
+pub use session::{PromptSource, Session, SessionTools, TurnLoop};
 pub use shell::ShellNode;
 pub(crate) use shell::ShellState;
 pub use sleep::{SleepNode, SleepState};

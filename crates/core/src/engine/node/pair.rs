@@ -10,9 +10,10 @@ use super::shape::NodeShape;
 use crate::effect::Effect;
 use crate::engine::DecisionCx;
 use crate::engine::frame::Frame;
+use crate::engine::numbers::Numbers;
 use crate::engine::output;
 use crate::event::Event;
-use crate::graph::workflow::Node;
+use crate::graph::workflow::{Node, NodeNumber};
 use crate::id::{NodeId, Verb};
 use crate::run::{ActiveNode, Activity, EachState, Outcome, SessionSignal};
 use crate::time::Moment;
@@ -25,6 +26,8 @@ pub(in crate::engine) struct NodeSite<'a> {
     pub(in crate::engine) instance: &'a NodeId,
     pub(in crate::engine) tries: u32,
     pub(in crate::engine) deadline: Option<Moment>,
+    /// See [`ActiveNode::numbers`].
+    pub(in crate::engine) numbers: &'a Numbers,
     /// The outcome that the node will have, once it is being ended.
     pub(in crate::engine) cut: Option<&'a Outcome>,
     /// See [`ActiveNode::said`].
@@ -42,22 +45,28 @@ impl<'a> NodeSite<'a> {
         around: &'a Frame<'a>,
         active: &'a mut ActiveNode,
     ) -> (NodeSite<'a>, &'a mut Activity) {
-        let ActiveNode { instance, tries, deadline, cut, said, word, activity: doing, .. } = active;
+        let ActiveNode { instance, tries, deadline, numbers, cut, said, word, activity: doing, .. } = active;
         let (tries, deadline, cut) = (*tries, *deadline, cut.as_ref());
-        (
-            NodeSite {
-                node: step,
-                frame: around,
-                instance,
-                tries,
-                deadline,
-                cut,
-                last_message: said,
-                word,
-                kept: None,
-            },
-            doing,
-        )
+        let last_message = said;
+        let site = NodeSite {
+            node: step,
+            frame: around,
+            instance,
+            tries,
+            deadline,
+            numbers,
+            cut,
+            last_message,
+            word,
+            kept: None,
+        };
+        (site, doing)
+    }
+
+    /// Returns a number of the node: the computed one, or else the written one.
+    pub(in crate::engine) fn number(&self, number: NodeNumber, written: u32) -> u32 {
+        let computed = self.numbers.get(&number);
+        computed.map_or(written, |computed| u32::try_from(*computed).unwrap_or(u32::MAX))
     }
 
     /// Returns the surroundings of the nodes in this block.

@@ -11,7 +11,7 @@ use super::shape::{GivenValue, NodeShape, Structure};
 use crate::engine::frame::Frame;
 use crate::engine::{DecisionCx, cancel, done, lane};
 use crate::event::Event;
-use crate::graph::workflow::Node;
+use crate::graph::workflow::{Node, NodeNumber};
 use crate::id::NodeId;
 use crate::run::{Activity, BranchState, EndReason, FinalStatus, Lane, Outcome, SessionSignal, Waiting};
 use crate::words;
@@ -297,7 +297,8 @@ impl ParallelNode {
                 return are_over(&state.slots).then_some(outcome);
             }
             let open = slots.iter().filter(|slot| matches!(slot, BranchState::Open(_))).count();
-            let room = self.limit == 0 || open < usize::try_from(self.limit).unwrap_or(usize::MAX);
+            let limit = site.number(NodeNumber::Limit, self.limit);
+            let room = limit == 0 || open < usize::try_from(limit).unwrap_or(usize::MAX);
             let waiting = slots.iter().position(|slot| matches!(slot, BranchState::Waiting));
             let waiting = waiting.filter(|_| room).and_then(|at| Some((at, self.branches.get(at)?)));
             let Some((at, branch)) = waiting else {

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::graph::workflow::Template;
 
 use super::pair::{Delivered, NodeOpening, NodeRun, NodeSite};
-use super::shape::{NodeRole, NodeShape};
+use super::shape::{NodeRole, NodeShape, StandIn};
+use crate::engine::rehearsal::StubField;
 use crate::engine::{DecisionCx, not_yet};
 use crate::event::Event;
 use crate::graph::check::outline::Text;
@@ -38,6 +39,16 @@ impl NodeShape for PullRequestNode {
 
     fn role(&self) -> NodeRole {
         NodeRole::Proposal
+    }
+
+    fn stub_fields(&self) -> &'static [StubField] {
+        &[StubField::Text, StubField::Value, StubField::Status]
+    }
+
+    fn stand_in(&self) -> StandIn {
+        let body = self.body.iter().map(|body| ("body", body.clone()));
+        let texts = std::iter::once(("title", self.title.clone())).chain(body);
+        StandIn { texts: texts.collect(), value: None }
     }
 }
 

@@ -1,9 +1,11 @@
 //! `review`: reviews the work so far in a separate session. Runs do not support it yet.
 
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::pair::{Delivered, NodeOpening, NodeRun, NodeSite};
-use super::shape::{NodeRole, NodeShape};
+use super::shape::{NodeRole, NodeShape, StandIn};
+use crate::engine::rehearsal::StubField;
 use crate::engine::{DecisionCx, not_yet};
 use crate::event::Event;
 use crate::graph::check::lower_bound::LowerBound;
@@ -50,6 +52,14 @@ impl NodeShape for ReviewNode {
 
     fn names_entity(&self) -> bool {
         self.agent.is_some()
+    }
+
+    fn stub_fields(&self) -> &'static [StubField] {
+        &[StubField::Text, StubField::Value, StubField::Status]
+    }
+
+    fn stand_in(&self) -> StandIn {
+        StandIn { texts: Vec::new(), value: Some(json!({"verdict": "approve"})) }
     }
 }
 

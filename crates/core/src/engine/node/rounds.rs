@@ -10,7 +10,7 @@ use crate::engine::explain::until_detail;
 use crate::engine::frame::Frame;
 use crate::engine::{DecisionCx, cancel, done, lane};
 use crate::event::Event;
-use crate::graph::workflow::{Expression, Node};
+use crate::graph::workflow::{Expression, Node, NodeNumber};
 use crate::id::{NodeId, Verb};
 use crate::looping::verdict::is_signalled;
 use crate::run::{Activity, EndReason, FinalStatus, Lane, News, Outcome, SessionSignal, Waiting};
@@ -30,7 +30,7 @@ pub struct RoundsState {
     /// The failures of the previous iteration.
     pub feedback: String,
     pub lane: Lane,
-    /// The maximum number of iterations, if a person changed it.
+    /// The maximum number of iterations, if it was computed or a person changed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max: Option<u32>,
 }
@@ -78,7 +78,8 @@ impl<L: RoundsNode> NodeRun for L {
     }
 
     fn begin(&self, cx: &mut DecisionCx<'_>, site: &mut NodeSite<'_>) -> NodeOpening {
-        let mut state = RoundsState { round: 0, feedback: String::new(), lane: Lane::default(), max: None };
+        let max = site.numbers.contains_key(&NodeNumber::Max).then(|| site.number(NodeNumber::Max, 0));
+        let mut state = RoundsState { round: 0, feedback: String::new(), lane: Lane::default(), max };
         let over = go_round(self, cx, site, &mut state);
         NodeOpening::of(Activity::Loop(state), over)
     }

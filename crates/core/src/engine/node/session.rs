@@ -6,19 +6,23 @@ use serde_json::Value;
 use super::active::{ActiveState, WaitSite};
 use super::pair::{Delivered, NodeOpening, NodeRun, NodeSite};
 use super::shape::{GivenValue, NodeRole, NodeShape};
+use crate::engine::rehearsal::StubField;
 use crate::engine::{DecisionCx, output, work};
+use crate::entity::EntityTool;
 use crate::event::Event;
 use crate::graph::check::lower_bound::LowerBound;
 use crate::graph::check::outline::Text;
 use crate::graph::ids::named;
 use crate::graph::schema;
 use crate::graph::upper_bound::{Unbounded, UpperBound};
-use crate::graph::workflow::{Node, Template};
+use crate::graph::workflow::{Node, NodeNumber, Template};
 use crate::graph::{SessionPrompt, SessionPromptKind};
-use crate::id::Verb;
+use crate::id::{NodeId, SessionId, Verb};
 use crate::looping::{DEFAULT_MAX_ITERATIONS, LoopMode, LoopRules, MarkerMatch, prompt};
+use crate::registry::tools;
 use crate::run::{
-    Activity, EndReason, FinalStatus, Outcome, SessionPhase, SessionSignal, SessionWork, Waiting,
+    Activity, EndReason, FinalStatus, KeptSession, News, Outcome, SessionClosing, SessionPhase,
+    SessionSignal, SessionWork, Waiting,
 };
 
 /// The work of an agent: its prompt and its number of turns.
@@ -29,6 +33,35 @@ pub struct Session {
     pub turns: Option<TurnLoop>,
     /// The JSON Schema of the answer. The value is `outputs.ID.value`.
     pub schema: Option<Value>,
+    /// The node whose last session this one continues. It may be the node itself.
+    #[serde(default, rename = "continue", skip_serializing_if = "Option::is_none")]
+    pub continues: Option<NodeId>,
+    /// The only tools that the session may use. An entity may limit them further.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<SessionTools>,
+}
+
+/// The only tools that a session may use.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SessionTools {
+    /// The tools that read files and search in them.
+    Read,
+    /// These tools, each with an optional pattern: `Bash(git diff:*)`.
+    These(Vec<String>),
+}
+
+impl SessionTools {
+    /// The word for the tools that only read.
+    pub const READ: &'static str = "read";
+
+    /// Returns the tools as an entity would list them.
+    pub fn listed(&self) -> Vec<EntityTool> {
+        match self {
+            SessionTools::Read => tools::READERS.iter().map(|name| EntityTool::named(name)).collect(),
+            SessionTools::These(tools) => tools.iter().map(|tool| EntityTool::named(tool)).collect(),
+        }
+    }
 }
 
 /// The source of the agent's prompt.
@@ -159,6 +192,10 @@ impl NodeShape for Session {
     fn names_entity(&self) -> bool {
         !matches!(self.source, PromptSource::Prompt { .. })
     }
+
+    fn stub_fields(&self) -> &'static [StubField] {
+        &[StubField::Text, StubField::Value, StubField::Status]
+    }
 }
 
 impl ActiveState for SessionWork {
@@ -281,6 +318,11 @@ impl NodeRun for Session {
 }
 
 impl Session {
+    /// Makes a session of one turn without options.
+    pub fn new(source: PromptSource) -> Session {
+        Session { source, turns: None, schema: None, continues: None, tools: None }
+    }
+
     /// Starts the work of an agent with a prompt rendered from the current values.
     fn start(&self, cx: &mut DecisionCx<'_>, site: &NodeSite<'_>) -> Result<SessionWork, Outcome> {
         let (id, frame) = (&site.node.id, site.frame);
@@ -300,6 +342,7 @@ impl Session {
         let kind = match &session_settings.rules {
             None => SessionPromptKind::Prompt { prompt: text },
             Some(rules) => SessionPromptKind::Loop(LoopRules {
+                max_iterations: site.number(NodeNumber::Turns, rules.max_iterations),
                 prompt: text,
                 tracker_path: rules.tracker_path.as_ref().map(|path| tracker(cx, site, path)),
                 ..rules.clone()
@@ -313,13 +356,47 @@ impl Session {
             && (session_settings.rules.is_some() || cx.spec.only_session().is_some());
         work.deadline = site.deadline;
         work.env = frame.env(cx, site.node)?;
+        for model in &session_settings.models {
+            let model = frame.render(cx, model)?;
+            work.models.extend(Some(model.trim().to_owned()).filter(|model| !model.is_empty()));
+        }
         let resumed = frame.resumed.filter(|_| site.tries == 1).and_then(|sessions| sessions.get(id));
         if let Some(session) = resumed {
             work.session = Some(session.clone());
             work.resumes = Some(self.with_notes(site, frame.feedback.clone()));
+        } else if let Some(session) = self.continued(cx, site, &session_settings.driver.name) {
+            work.session = Some(session);
+            work.is_continuing = true;
         }
         work::begin(cx, &mut work, args);
         Ok(work)
+    }
+
+    /// Returns the session that this one continues. Tells people if there is none although another node
+    /// should have left one.
+    fn continued(&self, cx: &mut DecisionCx<'_>, site: &NodeSite<'_>, driver: &str) -> Option<SessionId> {
+        let node = self.continues.as_ref()?;
+        let scope = site.frame.session_scope();
+        let kept = cx.bookkeeping.sessions.get(node).into_iter().flatten();
+        let kept = kept.into_iter().find(|kept| kept.scope == scope);
+        let why = match kept {
+            None if *node == site.node.id => return None,
+            None => format!("`{node}` has no session to continue"),
+            Some(KeptSession { closed: Some(SessionClosing::Cleared), .. }) => return None,
+            Some(KeptSession { closed: Some(SessionClosing::Forked), .. }) => {
+                format!("the session of `{node}` belongs to the run that this one was forked from")
+            }
+            Some(kept) if kept.driver != driver => {
+                format!("the session of `{node}` is one of `{}`, not of `{driver}`", kept.driver)
+            }
+            Some(kept) if kept.workspace != site.frame.workspace => {
+                format!("the session of `{node}` was in another folder, {}", kept.workspace)
+            }
+            Some(kept) => return Some(kept.session.clone()),
+        };
+        let what = format!("{why}, so a new one starts");
+        cx.decision.news.push(News::Odd { node: site.instance.clone(), what });
+        None
     }
 
     /// Adds the notes about the expected answer.

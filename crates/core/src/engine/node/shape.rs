@@ -4,10 +4,11 @@ use serde_json::Value;
 
 pub(crate) use super::rounds::RoundsEnd;
 use super::{EachNode, IfNode, ParallelBranch, ParallelNode, TaskLoopNode, TryNode, WorkflowNode};
+use crate::engine::rehearsal::StubField;
 use crate::graph::check::lower_bound::LowerBound;
 use crate::graph::check::outline::Text;
 use crate::graph::upper_bound::UpperBound;
-use crate::graph::workflow::Node;
+use crate::graph::workflow::{Node, Template};
 
 /// The properties of a kind of node, by its definition alone.
 pub(crate) trait NodeShape {
@@ -88,6 +89,16 @@ pub(crate) trait NodeShape {
     fn value(&self) -> GivenValue<'_> {
         GivenValue::Unknown
     }
+
+    /// Returns the fields that a stub result of it may have. Empty if it has no result of its own.
+    fn stub_fields(&self) -> &'static [StubField] {
+        &[]
+    }
+
+    /// Returns how a rehearsal plays a kind that runs do not support yet.
+    fn stand_in(&self) -> StandIn {
+        StandIn::default()
+    }
 }
 
 /// The nodes inside a node, and the order in which they run.
@@ -114,6 +125,15 @@ pub(crate) enum Structure<'w> {
     Items(&'w EachNode),
     /// Nodes that run at the end of the run.
     Last(&'w [Node]),
+}
+
+/// The part that a rehearsal plays for a kind that runs do not support yet.
+#[derive(Default)]
+pub(crate) struct StandIn {
+    /// The templates that the node would render, by name.
+    pub(crate) texts: Vec<(&'static str, Template)>,
+    /// The value that it would output.
+    pub(crate) value: Option<Value>,
 }
 
 /// The effect of a node on the work.

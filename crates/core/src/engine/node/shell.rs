@@ -10,6 +10,7 @@ use super::pair::{Delivered, NodeOpening, NodeRun, NodeSite};
 use super::shape::{GivenValue, NodeRole, NodeShape};
 use crate::effect::{Effect, ShellPlan};
 use crate::engine::output::give_output;
+use crate::engine::rehearsal::StubField;
 use crate::engine::{DecisionCx, done};
 use crate::event::{Event, ShellEnd};
 use crate::graph::check::outline::Text;
@@ -67,6 +68,10 @@ impl NodeShape for ShellNode {
             Some(schema) => GivenValue::Answer(Some(schema)),
             None => GivenValue::OnlyText,
         }
+    }
+
+    fn stub_fields(&self) -> &'static [StubField] {
+        &[StubField::ExitCode, StubField::Stdout, StubField::Value, StubField::Status]
     }
 }
 

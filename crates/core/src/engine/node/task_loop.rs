@@ -16,10 +16,11 @@ use super::pair::{Delivered, NodeOpening, NodeRun, NodeSite};
 use super::shape::{FieldKind, GivenValue, NodeShape, Structure, times};
 use crate::effect::Effect;
 use crate::engine::frame::Frame;
+use crate::engine::rehearsal::StubField;
 use crate::engine::{DecisionCx, done};
 use crate::event::Event;
 use crate::graph::check::outline::{EvaluationTime, Text};
-use crate::graph::workflow::{Expression, Node, Template};
+use crate::graph::workflow::{Expression, Node, NodeNumber, Template};
 use crate::id::{EffectId, NodeId, Verb};
 use crate::run::{
     Activity, Bookkeeping, EndReason, FinalStatus, Lane, News, Outcome, Round, RoundPhase, SessionSignal,
@@ -51,6 +52,9 @@ pub struct TaskLoopNode {
     pub jobs: u32,
     /// The number of attempts before a task counts as failed. Each attempt is an iteration.
     pub attempts: u32,
+    /// The branch of each passing task is kept, and nothing lands.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keeps_branches: bool,
     /// The nodes that run before each task.
     pub before_each: Vec<Node>,
     /// The nodes that run for each task.
@@ -86,6 +90,10 @@ impl NodeShape for TaskLoopNode {
 
     fn value(&self) -> GivenValue<'_> {
         GivenValue::Fields(&TASKS)
+    }
+
+    fn stub_fields(&self) -> &'static [StubField] {
+        &[StubField::Tasks]
     }
 }
 
@@ -132,7 +140,9 @@ impl NodeRun for TaskLoopNode {
             Ok(path) => path.map(|path| path.trim().to_owned()).filter(|path| !path.is_empty()),
             Err(outcome) => return NodeOpening::NotBegun(outcome),
         };
-        let mut tasks = TaskRounds::of(path, Attempts::of(self.attempts));
+        let attempts = site.number(NodeNumber::Attempts, self.attempts);
+        let mut tasks = TaskRounds::of(path, Attempts::of(attempts));
+        tasks.max = site.numbers.contains_key(&NodeNumber::Max).then(|| site.number(NodeNumber::Max, 0));
         let over = self.go_on(cx, site, &mut tasks);
         NodeOpening::of(Activity::Tasks(Box::new(tasks)), over)
     }
@@ -236,7 +246,8 @@ impl NodeRun for TaskLoopNode {
         before: Option<&Outcome>,
     ) -> Option<Outcome> {
         tasks.max = cx.raised(tasks.max.unwrap_or(self.max), before).or(tasks.max);
-        tasks.attempts.allowed = tasks.attempts.allowed.saturating_add(self.attempts);
+        tasks.attempts.allowed =
+            tasks.attempts.allowed.saturating_add(site.number(NodeNumber::Attempts, self.attempts));
         tasks.fixed.clear();
         (tasks.over, tasks.blocked) = (None, None);
         (tasks.idle, tasks.asking, tasks.stale) = (false, false, false);
@@ -287,6 +298,7 @@ impl NodeRun for TaskLoopNode {
 }
 
 impl TaskLoopNode {
+    /// Returns the number of tasks that may run at once. With more than one, each has its own worktree.
     fn at_once(&self) -> u32 {
         self.jobs.max(1)
     }
@@ -306,7 +318,11 @@ impl TaskLoopNode {
         let busy = u32::try_from(tasks.open.len()).unwrap_or(u32::MAX);
         let is_last = self.is_last(tasks);
         // The claim after the last iteration only checks whether any task is left. It takes none.
-        let has_room = if is_last { tasks.open.is_empty() } else { busy < self.at_once() };
+        let has_room = if is_last {
+            tasks.open.is_empty()
+        } else {
+            busy < site.number(NodeNumber::Jobs, self.jobs).max(1)
+        };
         if has_room && !tasks.asking && !tasks.idle {
             tasks.asking = true;
             tasks.claims += 1;

@@ -12,6 +12,7 @@ use crate::effect::Effect;
 use crate::engine::allowance::left_to;
 use crate::engine::frame::Frame;
 use crate::engine::output::give_value;
+use crate::engine::rehearsal::StubField;
 use crate::engine::{DecisionCx, done};
 use crate::event::{Event, RunEnd};
 use crate::graph::check::outline::Text;
@@ -70,6 +71,10 @@ impl NodeShape for WorkflowNode {
 
     fn value(&self) -> GivenValue<'_> {
         GivenValue::Called(&self.name)
+    }
+
+    fn stub_fields(&self) -> &'static [StubField] {
+        &[StubField::Text, StubField::Value, StubField::Status]
     }
 }
 
@@ -260,6 +265,13 @@ fn tell(
             })?,
             None => like_planned(spec.inputs.get(input), frame.render(cx, template)?),
         };
+        if let Some(wanted) = spec.ranges.get(input).and_then(|range| range.wanted(&value)) {
+            let workflow = &spec.workflow;
+            let why = format!(
+                "`{node}` gives {value} to the input `{input}` of workflow `{workflow}`, but it must be {wanted}"
+            );
+            return Err(failed(EndReason::Template, why));
+        }
         spec.inputs.insert(input.clone(), value);
     }
     Ok(())

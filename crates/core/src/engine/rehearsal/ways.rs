@@ -1,11 +1,16 @@
-//! The ways that a rehearsal takes: once through every loop, and into both branches of an `if`.
+//! The ways that a rehearsal takes: once through every loop, and into the branches that it would not take.
 //!
 //! A stub cannot know which answer ends a loop or chooses a branch, so the conditions are set here.
+//! [`coverage`](super::coverage) chooses which.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::RehearsedEffect;
 use crate::engine::node::shape::Structure;
 use crate::graph::walk::{find, ids_in};
-use crate::graph::workflow::{Expression, IfNode, LoopNode, Node, NodeKind};
+use crate::graph::workflow::{
+    EachNode, Expression, IfNode, Join, LoopNode, Node, NodeKind, NodeNumber, OnFailure, ParallelNode,
+};
 use crate::id::NodeId;
 use crate::spec::Spec;
 
@@ -19,21 +24,86 @@ pub(super) struct OtherBranch {
     pub(super) ids: Vec<NodeId>,
 }
 
-/// Ends every loop after one iteration, in this workflow and in those that it starts.
-pub(super) fn go_round_once(spec: &mut Spec) {
-    in_all_nodes(&mut spec.body, &mut |kind| {
-        let NodeKind::Loop(LoopNode { until, max, .. }) = kind else { return };
-        match until.is_empty() {
-            true => *max = 1,
-            false => *until = vec![constant(true)],
+/// A node of the workflow, or of one that it calls.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct NodeOf {
+    pub(super) workflow: String,
+    pub(super) node: NodeId,
+}
+
+/// The decisions that a rehearsal takes itself, instead of evaluating conditions.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Steering {
+    /// The decisions whether these nodes run, in place of their `when`.
+    pub(super) whens: BTreeMap<NodeOf, bool>,
+    /// The conditions of these `if` nodes.
+    pub(super) conditions: BTreeMap<NodeOf, bool>,
+    /// The nodes that fail.
+    pub(super) fails: BTreeSet<NodeOf>,
+    /// Every branch runs to its end, whatever the others do.
+    pub(super) joins_all: bool,
+    /// The run continues after a node that fails.
+    pub(super) carries_on: bool,
+}
+
+impl Steering {
+    /// Sets the conditions of a workflow. Its calls are steered when they start.
+    pub(super) fn steer(&self, spec: &mut Spec) {
+        let workflow = spec.workflow.clone();
+        self.steer_nodes(&workflow, &mut spec.body);
+    }
+
+    fn steer_nodes(&self, workflow: &str, body: &mut [Node]) {
+        for node in body {
+            let of = NodeOf { workflow: workflow.to_owned(), node: node.id.clone() };
+            if let Some(is_run) = self.whens.get(&of) {
+                node.when = Some(constant(*is_run));
+            }
+            if self.carries_on {
+                node.on_failure = OnFailure::Continue;
+            }
+            match &mut node.kind {
+                NodeKind::If(IfNode { condition, .. }) => {
+                    let chosen = self.conditions.get(&of).map(|chosen| constant(*chosen));
+                    chosen.into_iter().for_each(|chosen| *condition = chosen);
+                }
+                NodeKind::Parallel(ParallelNode { join, .. }) | NodeKind::Each(EachNode { join, .. })
+                    if self.joins_all =>
+                {
+                    *join = Join::All;
+                }
+                _ => {}
+            }
+            for block in node.kind.blocks_mut() {
+                self.steer_nodes(workflow, block);
+            }
         }
-    });
-    spec.others.values_mut().for_each(go_round_once);
+    }
+}
+
+/// Ends every loop after one iteration.
+pub(super) fn go_round_once(body: &mut [Node]) {
+    for node in body {
+        if let NodeKind::Loop(LoopNode { until, max, forever, .. }) = &mut node.kind {
+            node.computed.remove(&NodeNumber::Max);
+            *forever = false;
+            match until.is_empty() {
+                true => *max = 1,
+                false => *until = vec![constant(true)],
+            }
+        }
+        node.kind.blocks_mut().into_iter().for_each(|block| go_round_once(block));
+    }
 }
 
 /// Describes the end of a loop that the rehearsal leaves after one iteration.
 pub(super) fn end_of_loop(spec: &Spec, id: &NodeId) -> Option<String> {
-    let NodeKind::Loop(LoopNode { until, max, .. }) = &find(&spec.body, id)?.kind else { return None };
+    let NodeKind::Loop(LoopNode { until, max, forever, .. }) = &find(&spec.body, id)?.kind else {
+        return None;
+    };
+    if *forever {
+        return Some("and so on, until the budget is spent or somebody cancels the run".to_owned());
+    }
     let conditions: Vec<&str> = until.iter().map(|condition| condition.0.trim()).collect();
     Some(match (conditions.is_empty(), max) {
         (true, 0 | 1) => return None,
@@ -64,29 +134,11 @@ pub(super) fn not_taken(body: &[Node], acts: &[(NodeId, RehearsedEffect)]) -> Ve
 
 /// Sets the condition of an `if`, so that a rehearsal takes the other branch.
 pub(super) fn choose(spec: &mut Spec, branch: &OtherBranch) {
-    let chosen = constant(branch.condition);
-    in_all_nodes_with_ids(&mut spec.body, &mut |id, kind| {
-        if let NodeKind::If(IfNode { condition, .. }) = kind
-            && *id == branch.node
-        {
-            *condition = chosen.clone();
-        }
-    });
+    let of = NodeOf { workflow: spec.workflow.clone(), node: branch.node.clone() };
+    let steering = Steering { conditions: BTreeMap::from([(of, branch.condition)]), ..Steering::default() };
+    steering.steer(spec);
 }
 
 fn constant(value: bool) -> Expression {
     Expression(value.to_string())
-}
-
-fn in_all_nodes(body: &mut [Node], change: &mut dyn FnMut(&mut NodeKind)) {
-    in_all_nodes_with_ids(body, &mut |_, kind| change(kind));
-}
-
-fn in_all_nodes_with_ids(body: &mut [Node], change: &mut dyn FnMut(&NodeId, &mut NodeKind)) {
-    for node in body {
-        change(&node.id, &mut node.kind);
-        for block in node.kind.blocks_mut() {
-            in_all_nodes_with_ids(block, change);
-        }
-    }
 }

@@ -170,3 +170,16 @@ fn a_hostile_count_of_tokens_spends_the_budget_and_breaks_nothing() {
     }
     assert_eq!(unbounded.state.spent.usage, usage, "as much as can be counted");
 }
+
+#[test]
+fn a_loop_that_runs_forever_ends_with_its_budget() {
+    let workflow = Builder::new("w")
+        .budget(Budget { turns: Some(3), ..Budget::default() })
+        .start(crate::graph::builder::clear_context())
+        .loop_(crate::graph::builder::LoopRounds::forever(), |round| {
+            round.then(crate::graph::builder::prompt("x").id("x"))
+        });
+    let mut story = Story::drawn(workflow);
+    story.says("x@1", "a").says("x@2", "b").says("x@3", "c").prepared("x@4").cleaned("x@4");
+    assert_eq!(story.ended(), (FinalStatus::Exhausted, EndReason::Budget));
+}

@@ -4,12 +4,14 @@ mod blocks;
 mod broken;
 mod budgets;
 mod continued;
+mod continued_sessions;
 mod cuts;
 mod kinds;
 mod language;
 mod leaves;
 mod misfits;
 mod model;
+mod numbers;
 mod pauses;
 mod people;
 mod replay;
@@ -62,6 +64,8 @@ pub(super) fn reply(answers: &[(&str, &str)]) -> HookAnswer {
 pub(super) fn session_settings(rules: Option<LoopRules>) -> SessionSettings {
     SessionSettings {
         driver: AgentCommand { name: "sim".into(), program: "/bin/sim".into(), model: None, args: vec![] },
+        models: Vec::new(),
+        effort: None,
         isolation: Isolation::Strict,
         permissions: PermissionRules::default(),
         entity: None,
@@ -96,6 +100,7 @@ pub(super) fn spec_of(body: Vec<Drawn>) -> Spec {
         input: "do it".into(),
         inputs: BTreeMap::new(),
         kinds: BTreeMap::new(),
+        ranges: BTreeMap::new(),
         body,
         sessions,
         workspace: "/w".into(),

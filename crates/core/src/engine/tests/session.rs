@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::event::SaveEnd;
+use crate::event::{SaveEnd, SessionFailure};
 use crate::graph::builder::prompt;
 use crate::snapshot::{FolderSnapshot, SnapshotName};
 
@@ -638,4 +638,41 @@ fn a_turn_is_open_until_it_is_judged() {
     let mut cut = looping(LoopMode::Fresh, 5);
     cut.turn(false).session_ends(SessionVerdict::TimedOut);
     assert!(is_open(&cut));
+}
+
+fn with_models(models: &[&str]) -> Story {
+    let workflow = Builder::new("w").start(crate::graph::builder::prompt("x").id("x"));
+    let mut spec = drawn(workflow);
+    spec.inputs.insert("model".into(), serde_json::json!("haiku"));
+    let models = models.iter().map(|&model| crate::graph::workflow::Template(model.to_owned()));
+    spec.sessions.get_mut(&NodeId::new("x")).unwrap().models = models.collect();
+    let mut story = Story::of(spec);
+    story.prepared("x");
+    story
+}
+
+#[test]
+fn the_next_model_is_tried_in_the_same_turn_when_one_is_not_available() {
+    let mut story = with_models(&["opus", "sonnet", "{{ inputs.model }}"]);
+    assert_eq!(story.plan().model.as_deref(), Some("opus"));
+    let unknown = || SessionVerdict::Failed { cause: SessionFailure::Model, what: "404".into() };
+    let effect = story.open(Verb::Session);
+    let end = SessionEnd { spoke: false, ..session_end(unknown()) };
+    story.tell(Event::SessionEnded { effect, end });
+    let second = story.plan();
+    assert_eq!((second.model.as_deref(), second.resume), (Some("sonnet"), false));
+    let told = story.step.news.iter().find_map(|news| match news {
+        News::Retrying { what, .. } => Some(what.clone()),
+        _ => None,
+    });
+    assert_eq!(told.as_deref(), Some("model `opus` is not available, so `sonnet` is next: 404"));
+    for _ in 0..3 {
+        story.session_ends(SessionVerdict::Transient { what: "529".into() }).wait_over("x", Verb::Wait);
+        assert_eq!(story.plan().model.as_deref(), Some("sonnet"));
+    }
+    story.session_ends(SessionVerdict::Transient { what: "529".into() });
+    assert_eq!(story.plan().model.as_deref(), Some("haiku"), "an overloaded model is given up too");
+    assert_eq!(story.state.spent.turns, 1, "it is the same turn");
+    story.session_ends(unknown()).cleaned("x");
+    assert_eq!(story.ended(), (FinalStatus::Failed, EndReason::AgentFailed));
 }

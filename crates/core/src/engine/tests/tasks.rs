@@ -694,3 +694,23 @@ fn a_loop_that_ran_out_of_time_is_ended() {
     story.wait_over("t", Verb::Retry).claimed(Claim::AllDone);
     assert_eq!(story.ended(), (FinalStatus::Completed, EndReason::AllDone));
 }
+
+#[test]
+fn a_branch_that_is_kept_does_not_land_and_its_checks_run_in_the_worktree() {
+    let workflow = Builder::new("w").start(
+        task_loop().jobs(2).attempts(1).keeps_branches().each(|task| task.then(shell("x").id("do"))).id("t"),
+    );
+    let mut spec = drawn(workflow);
+    spec.checks = vec![test_check()];
+    let mut story = Story::of(spec);
+    story.gets("a").claimed(Claim::Working).worktree("t@1").shell("do@1", true, "");
+    let Effect::RunChecks { workspace, .. } = story.effect_of("t@1", Verb::Checks) else { panic!("checks") };
+    assert_eq!(workspace, "/trees/t@1");
+    story.checks("t@1", true);
+    let Effect::SettleTask { ok, why, .. } = story.effect_of("t@1", Verb::Settle) else { panic!("settled") };
+    assert_eq!((ok, why), (true, None));
+    story.settled("t@1", TaskStatus::Passing).claimed(Claim::AllDone);
+    assert_eq!(story.ended(), (FinalStatus::Completed, EndReason::AllDone));
+    let lands = |planned: &Planned| matches!(planned.effect, Effect::Land { .. });
+    assert!(!story.records.iter().flat_map(|record| &record.effects).any(lands));
+}

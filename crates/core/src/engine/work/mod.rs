@@ -56,6 +56,10 @@ pub(super) fn new(node: SessionPrompt, step: &crate::id::NodeId, workspace: &str
         streaks: Default::default(),
         resumes: None,
         env: Default::default(),
+        models: Vec::new(),
+        models_failed: 0,
+        is_continuing: false,
+        is_forked: false,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{ending, hooks, plan_wait, turn};
 use crate::engine::DecisionCx;
-use crate::event::{SessionEnd, SessionVerdict};
+use crate::event::{SessionEnd, SessionFailure, SessionVerdict};
 use crate::id::{EffectId, HookId, SessionId, Verb};
 use crate::looping::{LoopMode, prompt};
 use crate::run::{EndReason, FinalStatus, News, Outcome, SessionPhase, SessionWork, Turn, Waiting};
@@ -100,6 +100,9 @@ fn after_turn(work: &mut SessionWork, cx: &mut DecisionCx<'_>, turn: &Turn, end:
                 Outcome::new(FinalStatus::Failed, EndReason::Timeout).because("the agent ran out of time");
             ending::end(work, cx, outcome);
         }
+        SessionVerdict::Failed { what, cause: SessionFailure::Model } if has_other_model(work) => {
+            try_other_model(work, cx, what, resume);
+        }
         SessionVerdict::Failed { what, cause: _ } => {
             let outcome = Outcome::new(FinalStatus::Failed, EndReason::AgentFailed).because(what.clone());
             ending::end(work, cx, outcome);
@@ -160,6 +163,9 @@ fn rate_limited(work: &mut SessionWork, cx: &mut DecisionCx<'_>, resets_at: Opti
 
 fn transient(work: &mut SessionWork, cx: &mut DecisionCx<'_>, what: &str, resume: bool) {
     work.transient += 1;
+    if work.transient > RETRIES && has_other_model(work) {
+        return try_other_model(work, cx, what, resume);
+    }
     if work.transient > RETRIES {
         let outcome = Outcome::new(FinalStatus::Failed, EndReason::TransientErrors)
             .because(format!("{what} (after {RETRIES} retries)"));
@@ -167,6 +173,26 @@ fn transient(work: &mut SessionWork, cx: &mut DecisionCx<'_>, what: &str, resume
     }
     let until = cx.at.plus_ms(cx.spec.limits.retry_ms.saturating_mul(1 << (work.transient - 1)));
     pause(work, cx, Waiting::Retry { until, what: what.to_owned() }, until, resume);
+}
+
+fn has_other_model(work: &SessionWork) -> bool {
+    work.models_failed + 1 < work.models.len()
+}
+
+/// Repeats the turn with the next model. It stays the model of the node.
+fn try_other_model(work: &mut SessionWork, cx: &mut DecisionCx<'_>, what: &str, resume: bool) {
+    let failed = work.model().cloned().unwrap_or_default();
+    work.models_failed += 1;
+    work.transient = 0;
+    let next = work.model().cloned().unwrap_or_default();
+    cx.decision.news.push(News::Retrying {
+        node: work.node.id.clone(),
+        what: format!("model `{failed}` is not available, so `{next}` is next: {what}"),
+        attempt: work.attempt + 1,
+        of: None,
+        until: None,
+    });
+    turn::begin_again(work, cx, resume);
 }
 
 fn interrupted(work: &mut SessionWork, cx: &mut DecisionCx<'_>, what: &str, resume: bool) {

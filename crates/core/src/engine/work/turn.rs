@@ -75,7 +75,8 @@ pub(super) fn begin_again(work: &mut SessionWork, cx: &mut DecisionCx<'_>, resum
 
 /// Returns the prompt of a first turn that resumes the session of earlier work.
 fn resumed(work: &SessionWork) -> Option<String> {
-    let told = work.resumes.clone().filter(|_| work.turns == 0)?;
+    let own = work.is_continuing.then(|| work.node.prompt().to_owned());
+    let told = work.resumes.clone().or(own).filter(|_| work.turns == 0)?;
     Some(match work.node.rules() {
         Some(rules) => prompt::opening(&LoopRules { prompt: told, ..rules.clone() }, 1, None),
         None => told,
@@ -103,6 +104,7 @@ fn start_session(
     mark(work, cx);
     work.is_judged = false;
     work.is_resumable = resume;
+    work.is_forked &= resume;
     work.session = Some(session.clone());
     let deadline = work.deadline;
     let holds_stop = mode(work) == Some(LoopMode::InSession) || mode(work) == Some(LoopMode::Plugin);
@@ -112,8 +114,9 @@ fn start_session(
         Some(message) => format!("{text}\n\n{}", prompt::from_person(message)),
         None => text,
     };
-    let env = work.env.clone();
-    let session_plan = SessionPlan { session, resume, prompt: text, holds_stop, deadline, schema, env };
+    let (model, env) = (work.model().cloned(), work.env.clone());
+    let session_plan =
+        SessionPlan { session, resume, prompt: text, holds_stop, deadline, schema, model, env };
     let effect = plan(work, cx, Verb::Session, Effect::StartSession(session_plan));
     work.turn = Some(Turn {
         effect,

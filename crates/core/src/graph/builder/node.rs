@@ -9,9 +9,10 @@ use serde_json::Value;
 
 use super::steps::bare;
 use crate::graph::workflow::{
-    AskNode, Budget, CheckNode, CriteriaLoopNode, EachNode, Expression, FailNode, Join, LandNode, ListSource,
-    ListenNode, Node, NodeKind, OnFailure, PromptSource, PullRequestNode, RetryPolicy, ReviewNode, Session,
-    ShellNode, SleepNode, TaskLoopNode, Template, TurnLoop, WaitUntil, WorkflowNode,
+    AskNode, Budget, CheckNode, CriteriaLoopNode, EachNode, Effort, Expression, FailNode, Join, LandNode,
+    ListSource, ListenNode, Node, NodeKind, NodeNumber, OnFailure, PromptSource, PullRequestNode,
+    RetryPolicy, ReviewNode, Session, ShellNode, SleepNode, TaskLoopNode, Template, TurnLoop, WaitUntil,
+    WorkflowNode,
 };
 use crate::hook::permission::Isolation;
 use crate::id::NodeId;
@@ -66,7 +67,7 @@ fn node<K>(act: NodeKind) -> NodeBuilder<K> {
 }
 
 fn session<K>(source: PromptSource) -> NodeBuilder<K> {
-    node(NodeKind::Session(Session { source, turns: None, schema: None }))
+    node(NodeKind::Session(Session::new(source)))
 }
 
 /// Runs a skill.
@@ -119,6 +120,7 @@ pub fn task_loop() -> NodeBuilder<TaskLoopMarker> {
         max: 100,
         jobs: 1,
         attempts: 3,
+        keeps_branches: false,
         before_each: Vec::new(),
         body: Vec::new(),
     }))
@@ -249,6 +251,17 @@ impl<K> NodeBuilder<K> {
         self.with(|step| step.settings.model = Some(name.into()))
     }
 
+    /// Adds a model to try when the models before it are not available.
+    #[must_use]
+    pub fn fallback(self, name: impl Into<String>) -> Self {
+        self.with(|step| step.settings.fallbacks.push(name.into()))
+    }
+
+    #[must_use]
+    pub fn effort(self, effort: Effort) -> Self {
+        self.with(|step| step.settings.effort = Some(effort))
+    }
+
     #[must_use]
     pub fn isolation(self, isolation: Isolation) -> Self {
         self.with(|step| step.settings.isolation = Some(isolation))
@@ -264,6 +277,12 @@ impl<K> NodeBuilder<K> {
     #[must_use]
     pub fn retry(self, times: u32, delay: Duration) -> Self {
         self.with(|step| step.retry = RetryPolicy { times, delay_ms: in_ms(delay) })
+    }
+
+    /// Computes a number when the node starts, up to `at_most`. Times are in milliseconds.
+    #[must_use]
+    pub fn computed(self, number: NodeNumber, from: impl Into<String>, at_most: u64) -> Self {
+        self.with(|step| step.compute(number, Expression(from.into()), at_most))
     }
 
     #[must_use]

@@ -9,9 +9,10 @@ use super::node::kind::{
 };
 use super::steps::Steps;
 use crate::graph::workflow::{
-    AskNode, CriteriaLoopNode, EachNode, Expression, Join, NodeKind, PromptSource, Session, ShellNode,
-    TaskLoopNode, Template, TurnLoop, WorkflowNode,
+    AskNode, CriteriaLoopNode, EachNode, Expression, Join, NodeKind, PromptSource, Session, SessionTools,
+    ShellNode, TaskLoopNode, Template, TurnLoop, WorkflowNode,
 };
+use crate::id::NodeId;
 
 impl<K: SessionMarker> NodeBuilder<K> {
     fn with_session(self, change: impl FnOnce(&mut Session)) -> Self {
@@ -26,6 +27,25 @@ impl<K: SessionMarker> NodeBuilder<K> {
     #[must_use]
     pub fn turns(self, turns: TurnLoop) -> Self {
         self.with_session(|session| session.turns = Some(turns))
+    }
+
+    /// Continues the last session of a node, which may be this one, instead of starting a new session.
+    #[must_use]
+    pub fn continues(self, node: impl Into<String>) -> Self {
+        self.with_session(|session| session.continues = Some(NodeId::new(node)))
+    }
+
+    /// Allows only the tools that read files and search in them.
+    #[must_use]
+    pub fn reads_only(self) -> Self {
+        self.with_session(|session| session.tools = Some(SessionTools::Read))
+    }
+
+    /// Allows only these tools, each with an optional pattern: `Bash(git diff:*)`.
+    #[must_use]
+    pub fn tools<T: Into<String>>(self, tools: impl IntoIterator<Item = T>) -> Self {
+        let tools = tools.into_iter().map(Into::into).collect();
+        self.with_session(|session| session.tools = Some(SessionTools::These(tools)))
     }
 
     /// Sets the JSON Schema of the answer.
@@ -151,6 +171,16 @@ impl NodeBuilder<TaskLoopMarker> {
         self.with_kind(|kind| {
             if let NodeKind::TaskLoop(TaskLoopNode { attempts, .. }) = kind {
                 *attempts = tries;
+            }
+        })
+    }
+
+    /// Keeps the branch of each passing task instead of landing it. Several tasks must run at once.
+    #[must_use]
+    pub fn keeps_branches(self) -> Self {
+        self.with_kind(|kind| {
+            if let NodeKind::TaskLoop(TaskLoopNode { keeps_branches, .. }) = kind {
+                *keeps_branches = true;
             }
         })
     }

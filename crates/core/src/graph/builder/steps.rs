@@ -1,8 +1,8 @@
 //! A sequence of nodes under construction, and the blocks in it.
 
 use crate::graph::workflow::{
-    Budget, Expression, IfNode, Join, LoopNode, Node, NodeKind, OnFailure, ParallelBranch, ParallelNode,
-    RetryPolicy, SessionOptions, TryNode,
+    Budget, Expression, IfNode, Join, LoopNode, Node, NodeKind, NodeNumber, OnFailure, ParallelBranch,
+    ParallelNode, RetryPolicy, SessionOptions, TryNode,
 };
 use crate::id::NodeId;
 
@@ -17,6 +17,7 @@ pub struct Steps {
 pub struct LoopRounds {
     until: Vec<Expression>,
     max: u32,
+    forever: bool,
 }
 
 /// The branches of a parallel block.
@@ -39,6 +40,7 @@ pub(super) fn bare(act: NodeKind) -> Node {
         budget: Budget::default(),
         on_failure: OnFailure::default(),
         env: Default::default(),
+        computed: Default::default(),
     }
 }
 
@@ -74,7 +76,8 @@ impl Steps {
     #[must_use]
     pub fn loop_(self, rounds: LoopRounds, body: impl FnOnce(Steps) -> Steps) -> Steps {
         let body = body(Steps::default()).body;
-        self.then(bare(NodeKind::Loop(LoopNode { until: rounds.until, max: rounds.max, body })))
+        let LoopRounds { until, max, forever } = rounds;
+        self.then(bare(NodeKind::Loop(LoopNode { until, max, forever, body })))
     }
 
     /// Adds a block whose branches run at the same time.
@@ -82,6 +85,15 @@ impl Steps {
     pub fn parallel(self, lanes: impl FnOnce(ParallelBranches) -> ParallelBranches) -> Steps {
         let ParallelBranches { limit, join, branches } = lanes(ParallelBranches::default());
         self.then(bare(NodeKind::Parallel(ParallelNode { limit, join, branches })))
+    }
+
+    /// Computes a number of the node that was added last when it starts, up to `at_most`.
+    #[must_use]
+    pub fn computed(mut self, number: NodeNumber, from: impl Into<String>, at_most: u64) -> Steps {
+        if let Some(last) = self.body.last_mut() {
+            last.compute(number, Expression(from.into()), at_most);
+        }
+        self
     }
 
     /// Names the node that was added last.
@@ -97,12 +109,17 @@ impl Steps {
 impl LoopRounds {
     /// Ends the loop when the condition is true after an iteration.
     pub fn until(condition: impl Into<String>) -> LoopRounds {
-        LoopRounds { until: vec![Expression(condition.into())], max: 0 }
+        LoopRounds { until: vec![Expression(condition.into())], ..LoopRounds::default() }
     }
 
     /// Ends the loop after `max` iterations.
     pub fn times(max: u32) -> LoopRounds {
-        LoopRounds { until: Vec::new(), max }
+        LoopRounds { max, ..LoopRounds::default() }
+    }
+
+    /// Never ends the loop by itself. A budget around it is required.
+    pub fn forever() -> LoopRounds {
+        LoopRounds { forever: true, ..LoopRounds::default() }
     }
 
     /// Adds another condition that ends the loop.

@@ -23,11 +23,12 @@ fn step(id: &str, act: NodeKind) -> Node {
         budget: Budget::default(),
         on_failure: OnFailure::Fail,
         env: Default::default(),
+        computed: Default::default(),
     }
 }
 
 fn session(id: &str, source: PromptSource) -> Node {
-    step(id, NodeKind::Session(Session { source, turns: None, schema: None }))
+    step(id, NodeKind::Session(Session::new(source)))
 }
 
 fn text(text: &str) -> Template {
@@ -100,6 +101,8 @@ fn a_workflow_is_the_same_as_one_written_by_hand() {
                 stuck_after: None,
             }),
             schema: Some(json!({ "type": "object" })),
+            continues: None,
+            tools: None,
         }),
     );
     let decision = step(
@@ -123,6 +126,7 @@ fn a_workflow_is_the_same_as_one_written_by_hand() {
     );
     let tests = Node {
         on_failure: OnFailure::Continue,
+        computed: Default::default(),
         ..step("tests", NodeKind::Check(CheckNode { names: vec!["test".into()] }))
     };
     let rounds = step(
@@ -130,6 +134,7 @@ fn a_workflow_is_the_same_as_one_written_by_hand() {
         NodeKind::Loop(LoopNode {
             until: vec![Expression("outputs.tests.failed".into()), Expression("iteration > 3".into())],
             max: 5,
+            forever: false,
             body: vec![tests],
         }),
     );
@@ -149,6 +154,7 @@ fn a_workflow_is_the_same_as_one_written_by_hand() {
         required,
         default,
         choices: Vec::new(),
+        range: Default::default(),
     };
     let by_hand = Workflow {
         name: "ship".into(),
@@ -221,6 +227,7 @@ fn tasks_are_made_and_done_one_by_one() {
         max: 100,
         jobs: 1,
         attempts: 3,
+        keeps_branches: false,
         before_each,
         body,
     }) = &built.body[3].kind
@@ -258,6 +265,7 @@ fn loops_over_tasks_and_criteria_have_their_settings() {
             max: 7,
             jobs: 4,
             attempts: 2,
+            keeps_branches: false,
             before_each: Vec::new(),
             body: vec![prompted("prompt", "{{ task.name }}")],
         }),

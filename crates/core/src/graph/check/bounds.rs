@@ -3,6 +3,8 @@
 //! A loop needs a `max` or an enclosing budget. A loop that only a condition ends is a warning; a
 //! loop that nothing ends is an error.
 
+use serde_json::Value;
+
 use super::context::CheckContext;
 use super::diagnostic::{GraphDiagnostic, GraphDiagnostics};
 use super::lower_bound::{Calls, LowerBound, least, sequence};
@@ -31,7 +33,23 @@ pub(super) fn look(outline: &Outline<'_>, known: &CheckContext<'_>, found: &mut 
         if node.node.settings.timeout_ms == Some(0) {
             found.error(node, "timeout", "a timeout of 0 leaves no time to run");
         }
+        defaults_fit(outline, node, found);
         check_node(node, known, found);
+    }
+}
+
+/// Checks that the default of an input is not more than the number that it gives may be.
+fn defaults_fit(outline: &Outline<'_>, node: &OutlineNode<'_>, found: &mut GraphDiagnostics) {
+    for (number, from) in node.node.computed.iter().filter(|(number, _)| !number.is_time()) {
+        let name = from.0.trim().strip_prefix("inputs.");
+        let input = outline.workflow.inputs.iter().find(|input| name == Some(input.name.as_str()));
+        let default = input.and_then(|input| input.default.as_ref()).and_then(Value::as_u64);
+        let (Some(default), Some(most)) = (default, node.node.bound(*number)) else { continue };
+        if default > most || default < number.least() {
+            let wanted = if default > most { format!("at most {most}") } else { "at least 1".to_owned() };
+            let text = format!("{} must be {wanted}, and its default is {default}", shown(from.0.trim()));
+            found.error(node, number.field(&node.node.kind), text);
+        }
     }
 }
 
@@ -78,6 +96,23 @@ fn check_node(node: &OutlineNode<'_>, known: &CheckContext<'_>, found: &mut Grap
         found.node(node, GraphDiagnostic::error(None, "criteria_loop.signal", why).hint(reach::HINT));
     }
     match &node.node.kind {
+        NodeKind::Loop(LoopNode { forever: true, max, until, .. }) => {
+            if *max > 0 || !until.is_empty() {
+                let text = "a loop that runs forever has neither `until` nor `max`";
+                found.node(
+                    node,
+                    GraphDiagnostic::error(None, "loop.forever", text).hint("leave out one of them"),
+                );
+            }
+            if !is_budgeted {
+                let text = "nothing ends this loop: a loop that runs forever needs a budget";
+                let finding = GraphDiagnostic::error(None, "loop.forever", text);
+                found.node(
+                    node,
+                    finding.hint("give it a budget: `budget: { turns: 50 }` or `budget: { time: 8h }`"),
+                );
+            }
+        }
         NodeKind::Loop(LoopNode { max: 0, .. }) => {
             let finding = match (never_ends(node), is_budgeted) {
                 (true, false) => GraphDiagnostic::error(None, "loop.max", "nothing ends this loop"),
@@ -94,7 +129,12 @@ fn check_node(node: &OutlineNode<'_>, known: &CheckContext<'_>, found: &mut Grap
             let text = "only the signal ends this loop, and an agent may never give it";
             found.node(node, GraphDiagnostic::error(None, "criteria_loop.max", text).hint("max: 20"));
         }
-        NodeKind::TaskLoop(TaskLoopNode { max, jobs, attempts, .. }) => {
+        NodeKind::TaskLoop(TaskLoopNode { max, jobs, attempts, keeps_branches, .. }) => {
+            if *keeps_branches && *jobs < 2 {
+                let text = "with one job at a time the tasks have no branches of their own to keep";
+                let finding = GraphDiagnostic::error(None, "task_loop.land", text);
+                found.node(node, finding.hint("set `jobs: 2`, or leave out `land`"));
+            }
             if *max == 0 && !is_budgeted {
                 let text = "only the tasks end this loop";
                 found.node(node, GraphDiagnostic::warning(None, "task_loop.max", text).hint("max: 100"));

@@ -9,11 +9,11 @@ use super::outline::{Outline, OutlineNode};
 use crate::entity::EntityKind;
 use crate::graph::walk;
 use crate::graph::workflow::{
-    Node, NodeKind, ParallelBranch, ParallelNode, PromptSource, Session, WorkflowNode,
+    Node, NodeKind, NodeNumber, ParallelBranch, ParallelNode, PromptSource, Session, WorkflowNode,
 };
 use crate::id::NodeId;
 use crate::looping::LoopMode;
-use crate::registry::limits::may_change_files;
+use crate::registry::limits::{may_change_files, may_change_files_with};
 use crate::spec::MAX_DEPTH;
 
 pub(super) fn look(outline: &Outline<'_>, known: &CheckContext<'_>, found: &mut GraphDiagnostics) {
@@ -79,7 +79,10 @@ fn form(
         let finding =
             GraphDiagnostic::warning(None, "parallel.limit", "the branches run one after the other");
         found.node(node, finding.hint("leave `limit` out to run all of them at once"));
-    } else if usize::try_from(limit).is_ok_and(|limit| limit > branches.len()) && !branches.is_empty() {
+    } else if usize::try_from(limit).is_ok_and(|limit| limit > branches.len())
+        && !branches.is_empty()
+        && !node.node.computed.contains_key(&NodeNumber::Limit)
+    {
         found.warning(node, "parallel.limit", format!("there are only {} branches", branches.len()));
     }
 }
@@ -104,8 +107,7 @@ fn writers(node: &OutlineNode<'_>, writing: &[&str], found: &mut GraphDiagnostic
         found.node(
             node,
             finding.hint(
-                "run them one after the other with `limit: 1`, or use `agent` nodes whose agents list only tools \
-                 that read, such as `tools: [read, grep, glob]`",
+                "run them one after the other with `limit: 1`, or give sessions that only look `tools: read`",
             ),
         );
     }
@@ -126,7 +128,10 @@ impl<'k> Writers<'k> {
     /// Returns whether a session of the node itself, or of the workflow that it runs, may change files.
     fn writes(&mut self, node: &Node, depth: u32) -> bool {
         match &node.kind {
-            NodeKind::Session(session) => source_writes(&session.source, self.known),
+            NodeKind::Session(session) => {
+                session.tools.as_ref().is_none_or(may_change_files_with)
+                    && source_writes(&session.source, self.known)
+            }
             NodeKind::Workflow(WorkflowNode { name, .. }) => self.workflow_writes(name, depth + 1),
             _ => false,
         }

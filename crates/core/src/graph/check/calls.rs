@@ -76,6 +76,9 @@ fn fitting(
         let value = input.kind.read(text);
         let is_choice = |value: &Value| input.choices.is_empty() || input.choices.contains(value);
         let wanted = match value {
+            Some(value) if input.range.wanted(&value).is_some() => {
+                input.range.wanted(&value).unwrap_or_default()
+            }
             Some(value) if is_choice(&value) => continue,
             Some(_) => {
                 let choices: Vec<String> = input.choices.iter().map(Value::to_string).collect();

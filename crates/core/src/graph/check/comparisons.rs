@@ -15,11 +15,11 @@ use super::{CheckContext, outline::Outline};
 use crate::engine::node::shape::{FieldKind, GivenValue};
 use crate::graph::schema::admits_in;
 use crate::graph::template::names::{
-    ComparedSide, Comparison, Filter, ITEM, Pair, Relation, SideKnowledge, ValueKind,
+    ComparedSide, Comparison, Filter, ITEM, Pair, Relation, SideKnowledge, TemplateNames, ValueKind,
 };
 use crate::graph::template::order;
 use crate::graph::walk::MAX_DEPTH;
-use crate::graph::workflow::{AskNode, InputKind, Node, NodeKind, Workflow, WorkflowInput};
+use crate::graph::workflow::{AskNode, Expression, InputKind, Node, NodeKind, Workflow, WorkflowInput};
 use crate::run::FinalStatus;
 use crate::tasks::TaskStatus;
 
@@ -61,6 +61,30 @@ pub(super) fn look_at_pair(
     let sides = ((left.word(), pair.left.written.as_str()), (right.word(), pair.right.written.as_str()));
     let instead = order::hint(sides.0, sides.1, pair.sign.unwrap_or("=="));
     Some(GraphDiagnostic::error(None, "", text).maybe_hint(instead).at(Some(pair.at)))
+}
+
+/// Returns a diagnostic if the list of an `each` is a value that is no list.
+pub(super) fn look_at_list(
+    outline: &Outline<'_>,
+    known: &CheckContext<'_>,
+    list: &Expression,
+    names: &TemplateNames,
+) -> Option<GraphDiagnostic> {
+    let [used] = names.uses.as_slice() else { return None };
+    let written = list.0.trim();
+    if written != used.path.join(".") {
+        return None;
+    }
+    let (root, rest) = form(outline, known, &used.path)?;
+    let kind = kind_in(&root, inside(&root, &root, rest, 0)?.as_ref())?;
+    (kind != ValueKind::List).then(|| {
+        let text = format!("`in` needs a list, and {} is {}", shown(written), kind.word());
+        let hint = match kind {
+            ValueKind::Text => "give the node before it a `schema`, or split the text: `NAME | lines`",
+            _ => "name a list, or write one out: `[a, b]`",
+        };
+        GraphDiagnostic::error(None, "", text).hint(hint).at(Some(used.at))
+    })
 }
 
 /// Returns the kind of a side, if it is known.
@@ -297,6 +321,10 @@ fn form<'w>(
             outline.find(id)?;
             (Cow::Owned(json!({"type": "boolean"})), 3)
         }
+        ["outputs", id, "exit_code"] if outline.find(id)?.node.kind.shape().is_command() => {
+            (Cow::Owned(json!({"type": ["integer", "null"]})), 3)
+        }
+        ["outputs", id, "stdout"] if outline.find(id)?.node.kind.shape().is_command() => (text(), 3),
         ["outputs", id, "value", ..] => (of_value(outline.workflow, known, &outline.find(id)?.node.kind)?, 3),
         _ => return None,
     };

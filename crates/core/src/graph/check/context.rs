@@ -10,7 +10,7 @@ use crate::registry::Registry;
 pub enum Ability {
     /// The agent CLI has a Stop hook that can keep the agent working: `mode: in_session`.
     StopBlock,
-    /// The agent CLI can resume a session: `mode: resume`.
+    /// The agent CLI can resume a session: `mode: resume`, `continue`.
     Resume,
     /// The agent CLI loads Claude Code plugins: `mode: plugin`, `plugins`.
     Plugins,
@@ -18,6 +18,10 @@ pub enum Ability {
     Schema,
     /// The agent can ask a person in the middle of a turn.
     Questions,
+    /// The agent CLI asks Windlass about each tool call: `tools`.
+    Permissions,
+    /// The agent CLI accepts an effort: `effort`.
+    Effort,
 }
 
 /// The facts outside of a workflow that a check uses.

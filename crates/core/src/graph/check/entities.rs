@@ -5,8 +5,8 @@ use super::diagnostic::{GraphDiagnostic, GraphDiagnostics};
 use super::outline::{Outline, OutlineNode};
 use super::suggest::{did_you_mean, shown};
 use crate::entity::EntityKind;
-use crate::graph::template::is_plain;
-use crate::graph::workflow::{CheckNode, NodeKind, PromptSource, ReviewNode, Session};
+use crate::graph::template::{is_plain, names_used};
+use crate::graph::workflow::{CheckNode, NodeKind, PromptSource, ReviewNode, Session, Template};
 use crate::looping::LoopMode;
 
 pub(super) fn look(outline: &Outline<'_>, known: &CheckContext<'_>, found: &mut GraphDiagnostics) {
@@ -15,9 +15,7 @@ pub(super) fn look(outline: &Outline<'_>, known: &CheckContext<'_>, found: &mut 
             found.whole(GraphDiagnostic { field: "settings.driver", ..finding });
         });
     }
-    if let Some(finding) = template_for_model(outline.workflow.settings.model.as_deref()) {
-        found.whole(GraphDiagnostic { field: "settings.model", ..finding });
-    }
+    models(outline, found);
     for node in &outline.nodes {
         let word = node.node.kind.word();
         if known.is_run && !node.node.kind.can_run() {
@@ -28,18 +26,33 @@ pub(super) fn look(outline: &Outline<'_>, known: &CheckContext<'_>, found: &mut 
         if let Some(driver) = &node.node.settings.driver {
             unknown_driver(driver, known).into_iter().for_each(|finding| found.node(node, finding));
         }
-        if let Some(finding) = template_for_model(node.node.settings.model.as_deref()) {
-            found.node(node, finding);
-        }
         check_node(outline, node, known, found);
     }
 }
 
-/// Reports a template in `model`: Windlass passes the model to the agent without rendering it.
-fn template_for_model(model: Option<&str>) -> Option<GraphDiagnostic> {
-    let model = model.filter(|model| !is_plain(model))?;
-    let text = format!("there is no model {}: `model` cannot be a template", shown(model));
-    Some(GraphDiagnostic::error(None, "model", text).hint("write the name of a model"))
+/// Checks the models of the workflow. Every session fills them in, so they can use nothing but inputs.
+fn models(outline: &Outline<'_>, found: &mut GraphDiagnostics) {
+    let inputs: Vec<&str> = outline.workflow.inputs.iter().map(|input| input.name.as_str()).collect();
+    for model in outline.workflow.settings.models().filter(|model| !is_plain(model)) {
+        let error = |text: String| GraphDiagnostic::error(None, "settings.model", text);
+        let names = match names_used(&Template(model.clone())) {
+            Ok(names) => names,
+            Err(broken) => {
+                found.whole(error(broken.to_string()));
+                continue;
+            }
+        };
+        for used in &names.uses {
+            let name = used.name().unwrap_or_default();
+            if used.root() == "inputs" && !inputs.contains(&name) {
+                let near = found.guess(|| did_you_mean(name, inputs.iter().copied()));
+                found.whole(error(format!("there is no input {}", shown(name))).maybe_hint(near));
+            } else if !matches!(used.root(), "inputs" | "input" | "run") {
+                let text = format!("the model of a workflow cannot use {}", shown(used.root()));
+                found.whole(error(text).hint("use `inputs`, or set the `model` of a node"));
+            }
+        }
+    }
 }
 
 fn check_node(
@@ -131,6 +144,15 @@ fn abilities(
     }
     if session.schema.is_some() {
         need(Ability::Schema, "schema", "`schema`");
+    }
+    if node.surroundings.effort.is_some() {
+        need(Ability::Effort, "effort", "`effort`");
+    }
+    if session.tools.is_some() {
+        need(Ability::Permissions, "tools", "`tools`");
+    }
+    if session.continues.is_some() {
+        need(Ability::Resume, "continue", "`continue`");
     }
     if !outline.workflow.plugins.is_empty() {
         need(Ability::Plugins, "driver", "`plugins`");

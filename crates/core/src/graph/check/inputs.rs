@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::diagnostic::{GraphDiagnostic, GraphDiagnostics};
 use super::outline::Outline;
 use super::suggest::shown;
-use crate::graph::workflow::{InputKind, WorkflowInput};
+use crate::graph::workflow::{InputKind, InputRange, WorkflowInput};
 
 pub(super) fn look(outline: &Outline<'_>, found: &mut GraphDiagnostics) {
     let mut names = HashSet::new();
@@ -25,6 +25,7 @@ pub(super) fn look(outline: &Outline<'_>, found: &mut GraphDiagnostics) {
 }
 
 fn values(input: &WorkflowInput, found: &mut GraphDiagnostics) {
+    range(input, found);
     for choice in &input.choices {
         if !input.kind.admits(choice) {
             let text =
@@ -36,6 +37,9 @@ fn values(input: &WorkflowInput, found: &mut GraphDiagnostics) {
     if !input.kind.admits(default) {
         let text =
             format!("the default {default} of {} is not of type {}", shown(&input.name), input.kind.word());
+        found.whole(about(input, GraphDiagnostic::error, text));
+    } else if let Some(wanted) = input.range.wanted(default) {
+        let text = format!("the default {default} of {} must be {wanted}", shown(&input.name));
         found.whole(about(input, GraphDiagnostic::error, text));
     } else if !input.choices.is_empty() && !input.choices.contains(default) {
         let text = format!("the default {default} of {} is not among its choices", shown(&input.name));
@@ -50,6 +54,29 @@ fn values(input: &WorkflowInput, found: &mut GraphDiagnostics) {
     }
 }
 
+fn range(input: &WorkflowInput, found: &mut GraphDiagnostics) {
+    let InputRange { minimum, maximum } = input.range;
+    let is_number = matches!(input.kind, InputKind::Number | InputKind::Integer);
+    let name = shown(&input.name);
+    if !input.range.is_open() && !is_number {
+        let text =
+            format!("only a number has a `minimum` and a `maximum`, and {name} is {}", input.kind.wanted());
+        found.whole(about(input, GraphDiagnostic::error, text));
+    }
+    if let (Some(least), Some(most)) = (minimum, maximum)
+        && least > most
+    {
+        let text = format!("the `minimum` of {name} is larger than its `maximum`");
+        found.whole(about(input, GraphDiagnostic::error, text));
+    }
+    for choice in &input.choices {
+        if let Some(wanted) = input.range.wanted(choice) {
+            let text = format!("choice {choice} of {name} must be {wanted}");
+            found.whole(about(input, GraphDiagnostic::error, text));
+        }
+    }
+}
+
 fn unused(outline: &Outline<'_>, found: &mut GraphDiagnostics) {
     let uses = outline.texts().flat_map(|text| text.uses());
     let used: HashSet<Option<&str>> =
@@ -58,7 +85,9 @@ fn unused(outline: &Outline<'_>, found: &mut GraphDiagnostics) {
     if used.contains(&None) {
         return;
     }
-    for input in &outline.workflow.inputs {
+    let models: Vec<&String> = outline.workflow.settings.models().collect();
+    let is_in_model = |name: &str| models.iter().any(|model| model.contains(&format!("inputs.{name}")));
+    for input in outline.workflow.inputs.iter().filter(|input| !is_in_model(&input.name)) {
         if !used.contains(&Some(input.name.as_str())) {
             let text = format!("input {} is never used", shown(&input.name));
             found.whole(about(input, GraphDiagnostic::warning, text));

@@ -7,7 +7,7 @@ use super::context::CheckContext;
 use super::outline::{Outline, OutlineNode};
 use super::structure::too_deep;
 use crate::engine::node::shape::{RoundsEnd, Structure};
-use crate::graph::workflow::{EachNode, Join, ListSource, ParallelNode};
+use crate::graph::workflow::{EachNode, Join, ListSource, NodeNumber, ParallelNode};
 
 /// The least turns and waiting time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -114,7 +114,8 @@ fn of(
             let round = blocks().reduce(LowerBound::and).unwrap_or_default();
             // Without a condition the loop runs `max` times. A condition that is never true is a warning
             // elsewhere, and its author may rely on the budget.
-            let is_bare = matches!(ends, RoundsEnd::Conditions(until) if until.is_empty());
+            let is_computed = node.node.computed.contains_key(&NodeNumber::Max);
+            let is_bare = matches!(ends, RoundsEnd::Conditions(until) if until.is_empty()) && !is_computed;
             round.times(if is_bare { max.max(1) } else { 1 })
         }
         Structure::Items(EachNode { items: ListSource::Literal(items), join, .. }) => {

@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::certainty::{Certainty, facts};
+use super::continued::{continued, continues};
 use super::diagnostic::{GraphDiagnostic, GraphDiagnostics};
 use super::outline::{EvaluationTime, Outline, OutlineNode, Text};
 use super::suggest::shown;
@@ -87,6 +88,7 @@ impl<'o, 'w> OrderWalk<'o, 'w, '_> {
     /// Walks a node that the run does not skip.
     fn begun(&mut self, node: &'o OutlineNode<'w>) {
         self.texts(node, EvaluationTime::Begin);
+        self.session(node);
         if self.get(node.at) == There::Later {
             self.set(node.at..node.at + 1, There::Inside);
         }
@@ -263,6 +265,29 @@ impl<'o, 'w> OrderWalk<'o, 'w, '_> {
             There::Sometimes if left.is_in(certain) => There::Always,
             _ => there,
         }
+    }
+
+    /// Checks that there can be a session to continue. In the first iteration of a loop there may be none.
+    fn session(&mut self, node: &'o OutlineNode<'w>) {
+        let other = continues(node).and_then(|to| continued(self.outline, to));
+        let Some(other) = other else { return };
+        let id = shown(other.node.id.as_str());
+        let text = match self.get(other.at) {
+            // The sessions of an item are private to it, which is another diagnostic.
+            There::Always | There::Sometimes | There::EarlierRound | There::Private => return,
+            There::Later | There::Inside if other.at == node.at => {
+                if node.node.retry.times > 0 {
+                    return;
+                }
+                let text = format!("{id} continues its own session, but runs only once");
+                let finding = GraphDiagnostic::error(None, "continue", text);
+                return self.found.node(node, finding.hint("put it in a `loop`, or name a node before it"));
+            }
+            There::Later | There::Inside => format!("{id} runs later, so it has no session yet"),
+            There::OtherWay => format!("{id} is in the other branch of the `if`"),
+            There::Beside => format!("{id} runs at the same time, in another branch"),
+        };
+        self.found.error(node, "continue", text);
     }
 
     fn get(&self, at: usize) -> There {

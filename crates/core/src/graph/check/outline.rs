@@ -6,8 +6,8 @@ use std::collections::HashMap;
 
 use crate::engine::node::shape::Structure;
 use crate::graph::ids::folded;
-use crate::graph::template::{TemplateError, TemplateNames, constant, names_in, names_used};
-use crate::graph::workflow::{Budget, Expression, Node, NodeKind, OnFailure, Template, Workflow};
+use crate::graph::template::{TemplateError, TemplateNames, constant, is_plain, names_in, names_used};
+use crate::graph::workflow::{Budget, Effort, Expression, Node, NodeKind, OnFailure, Template, Workflow};
 
 /// A workflow as a flat list of nodes.
 pub(super) struct Outline<'w> {
@@ -40,6 +40,7 @@ pub(super) struct OutlineNode<'w> {
 #[derive(Clone, Copy, Default)]
 pub(super) struct Surroundings<'w> {
     pub(super) driver: Option<&'w str>,
+    pub(super) effort: Option<Effort>,
     pub(super) is_budgeted: bool,
     pub(super) is_in_loop: bool,
     pub(super) is_in_task_loop: bool,
@@ -85,6 +86,7 @@ impl<'w> Outline<'w> {
         };
         let around = Surroundings {
             driver: workflow.settings.driver.as_deref(),
+            effort: workflow.settings.effort,
             is_budgeted: is_bound(&workflow.budget),
             ..Surroundings::default()
         };
@@ -97,6 +99,7 @@ impl<'w> Outline<'w> {
             let at = self.nodes.len();
             let around = Surroundings {
                 driver: step.settings.driver.as_deref().or(around.driver),
+                effort: step.settings.effort.or(around.effort),
                 is_budgeted: around.is_budgeted || is_bound(&step.budget),
                 ..around
             };
@@ -186,6 +189,16 @@ impl<'w> OutlineNode<'w> {
         }
         texts.extend(node.kind.shape().texts());
         texts.extend(node.env.iter().map(|(name, value)| env_text(name, value)));
+        let models = node.settings.models().enumerate().filter(|(_, model)| !is_plain(model));
+        texts.extend(models.map(|(index, model)| Text {
+            key: (!node.settings.fallbacks.is_empty()).then(|| index.to_string()),
+            ..Text::template("model", &Template(model.clone()))
+        }));
+        texts.extend(
+            node.computed
+                .iter()
+                .map(|(number, from)| Text::condition(number.field(&node.kind), from, EvaluationTime::Begin)),
+        );
         let condition = match node.kind.shape().structure() {
             Structure::Either(node) => constant(&node.condition),
             Structure::Leaf

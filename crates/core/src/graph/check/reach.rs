@@ -117,6 +117,10 @@ fn barrier_of(node: &OutlineNode<'_>) -> Option<String> {
 /// Returns whether a loop has no `max` and no condition that can be true.
 pub(super) fn never_ends(node: &OutlineNode<'_>) -> bool {
     match &node.node.kind {
+        // Its budget ends it, and the run may go on after that.
+        NodeKind::Loop(LoopNode { forever: true, .. }) if node.node.on_failure == OnFailure::Continue => {
+            false
+        }
         NodeKind::Loop(LoopNode { until, max: 0, .. }) => {
             !node.is_optional() && until.iter().all(|until| constant(until) == Some(false))
         }

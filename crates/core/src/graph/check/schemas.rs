@@ -8,8 +8,12 @@ use crate::graph::workflow::NodeKind;
 
 pub(super) fn look(outline: &Outline<'_>, found: &mut GraphDiagnostics) {
     for node in &outline.nodes {
-        let NodeKind::Session(session) = &node.node.kind else { continue };
-        for flaw in session.schema.iter().flat_map(schema_errors) {
+        let schema = match &node.node.kind {
+            NodeKind::Session(session) => &session.schema,
+            NodeKind::Shell(command) => &command.schema,
+            _ => continue,
+        };
+        for flaw in schema.iter().flat_map(schema_errors) {
             let near = match flaw.kind {
                 SchemaErrorKind::Unknown => found.guess(|| meant(&flaw.keyword)),
                 SchemaErrorKind::Shape(_) | SchemaErrorKind::TooDeep => None,

@@ -50,7 +50,15 @@ fn registry() -> Registry {
 fn known(registry: &Registry) -> CheckContext<'_> {
     let mut known = CheckContext::new(registry);
     known.checks = ["test".to_owned(), "lint".to_owned()].into();
-    let all = [Ability::StopBlock, Ability::Resume, Ability::Plugins, Ability::Schema, Ability::Questions];
+    let all = [
+        Ability::StopBlock,
+        Ability::Resume,
+        Ability::Plugins,
+        Ability::Schema,
+        Ability::Questions,
+        Ability::Permissions,
+        Ability::Effort,
+    ];
     known.drivers.insert("claude".into(), all.into());
     known.drivers.insert("codex".into(), BTreeSet::from([Ability::Resume]));
     known.driver = Some("claude".into());

@@ -11,7 +11,7 @@ use super::suggest::{did_you_mean, shown};
 use super::values::{inside_plain, part, value};
 use crate::graph::template::names::{UsedFunction, WordKind};
 use crate::graph::template::{TemplateNames, Use};
-use crate::graph::workflow::NodeKind;
+use crate::graph::workflow::{EachNode, ListSource, NodeKind};
 
 /// The names that a text may use.
 pub(super) const ROOTS: [&str; 7] = ["input", "inputs", "outputs", "run", "task", "iteration", "feedback"];
@@ -72,6 +72,13 @@ impl There<'_, '_> {
             for finding in comparisons::look(self.outline, self.known, comparison, found) {
                 found.node(node, GraphDiagnostic { field: text.field, ..finding }.key(text.key.clone()));
             }
+        }
+        if let NodeKind::Each(EachNode { items: ListSource::Expression(list), .. }) = &node.node.kind
+            && text.field == "each.in"
+            && is_sure
+            && let Some(finding) = comparisons::look_at_list(self.outline, self.known, list, names)
+        {
+            found.node(node, GraphDiagnostic { field: text.field, ..finding });
         }
         for word in names.words.iter().filter(|word| !word.kind.known().contains(&word.name.as_str())) {
             let finding = unknown_word(word, text, found);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::entity::{EntityKind, EntitySource, Level};
+use crate::hook::permission::{FileLimits, Isolation, PermissionRules, may_write};
 
 fn entity(provider: Provider, tools: Option<&[&str]>, rules: &[(&str, Option<&str>, ToolEffect)]) -> Entity {
     let rule = |(tool, pattern, effect): &(&str, Option<&str>, ToolEffect)| ToolRule {
@@ -108,4 +109,39 @@ fn who_may_neither_write_nor_run_commands_changes_no_files() {
     };
     assert!(!builtin(Some(&["read", "bash"])), "its text forbids changes");
     assert!(builtin(Some(&["edit"])) && builtin(None));
+}
+
+#[test]
+fn a_node_that_only_reads_gets_the_tools_that_read() {
+    let only = |tools: &SessionTools| limits_of_node(tools, DriverTools::ALL).only;
+    let names = |names: &[&str]| Some(names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>());
+    assert_eq!(only(&SessionTools::Read), names(&["Read", "LS", "Glob", "Grep"]));
+    let these = |tools: &[&str]| SessionTools::These(tools.iter().map(|&tool| tool.to_owned()).collect());
+    assert_eq!(only(&these(&["read_file", "Bash(git diff:*)"])), names(&["Read", "Bash(git diff:*)"]));
+    assert_eq!(only(&these(&[])), names(&[]), "no tool at all");
+    assert_eq!(only(&these(&["*"])), None);
+}
+
+#[test]
+fn only_a_node_without_shell_and_edits_leaves_the_files_alone() {
+    let these = |tool: &str| SessionTools::These(vec!["Read".to_owned(), tool.to_owned()]);
+    assert!(!may_change_files_with(&SessionTools::Read));
+    assert!(!may_change_files_with(&these("WebFetch")));
+    for tool in ["Edit", "write_file", "Bash", "Bash(git diff:*)"] {
+        assert!(may_change_files_with(&these(tool)), "{tool}");
+    }
+}
+
+#[test]
+fn a_session_that_only_reads_is_no_writer() {
+    let rules = |tools: &SessionTools| PermissionRules {
+        bounds: vec![FileLimits {
+            only: limits_of_node(tools, DriverTools::ALL).only,
+            ..FileLimits::default()
+        }],
+        ..PermissionRules::default()
+    };
+    assert!(!may_write(Isolation::Permissive, &rules(&SessionTools::Read)));
+    let edits = SessionTools::These(vec!["Edit".to_owned()]);
+    assert!(may_write(Isolation::Permissive, &rules(&edits)));
 }

@@ -4,9 +4,10 @@
 //! Each function returns `None` after it reports an error, so that reading continues and finds the
 //! next. [`value`](super::value) reads single values.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use windlass_core::graph::check::UnreadParts;
+use windlass_core::graph::workflow::{Expression, NodeNumber, WorkflowInput};
 
 use super::ids::ChosenIds;
 use super::keys::{KeyTable, called_here, is_note, is_slip_for, is_strange};
@@ -36,6 +37,10 @@ pub(super) struct FieldReader<'a> {
     pub(super) depth: usize,
     /// The node that is being read.
     pub(super) current_part: DocumentPart,
+    /// The inputs of the workflow.
+    pub(super) inputs: Vec<WorkflowInput>,
+    /// The computed numbers of the node that is being read.
+    pub(super) computed: BTreeMap<NodeNumber, Expression>,
     /// True if nodes, or the kind of a node, could not be read.
     pub(super) is_part: bool,
     /// The parts that the checks must treat as unknown.
@@ -81,6 +86,8 @@ impl<'a> FieldReader<'a> {
             is_full: false,
             depth: 0,
             current_part: DocumentPart::default(),
+            inputs: Vec::new(),
+            computed: BTreeMap::new(),
             is_part: false,
             unread: UnreadParts::default(),
             is_lost: false,

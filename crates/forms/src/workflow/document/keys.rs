@@ -20,14 +20,17 @@ pub(super) const TOP: KeyTable = &[
     "nodes",
     "finally",
 ];
-pub(super) const INPUT: KeyTable = &["type", "description", "required", "default", "choices"];
-pub(super) const SETTINGS: KeyTable = &["driver", "model", "isolation", "timeout", "shell"];
+pub(super) const INPUT: KeyTable =
+    &["type", "description", "required", "default", "choices", "minimum", "maximum"];
+pub(super) const SETTINGS: KeyTable = &["driver", "model", "effort", "isolation", "timeout", "shell"];
 pub(super) const BUDGET: KeyTable = &["turns", "tokens", "cost", "time"];
+/// Keys of a number that a run computes.
+pub(super) const FROM: KeyTable = &["from", "at_most"];
 pub(super) const RETRY: KeyTable = &["times", "delay"];
 pub(super) const TURNS: KeyTable =
     &["max", "mode", "marker", "match", "promise", "blocked", "continue", "tracker", "stuck_after"];
-pub(super) const LOOP: KeyTable = &["until", "max"];
-pub(super) const TASK_LOOP: KeyTable = &["path", "until", "select", "max", "jobs", "attempts"];
+pub(super) const LOOP: KeyTable = &["until", "max", "forever"];
+pub(super) const TASK_LOOP: KeyTable = &["path", "until", "select", "max", "jobs", "attempts", "land"];
 pub(super) const EACH: KeyTable = &["in", "as", "jobs", "join", "worktree", "max"];
 /// Keys of `finally`, unless it is a list of nodes.
 pub(super) const FINALLY: KeyTable = &["timeout", "do"];
@@ -40,8 +43,19 @@ pub(super) const LAND: KeyTable = &["target"];
 pub(super) const PULL_REQUEST: KeyTable = &["title", "body"];
 
 /// Keys that every node may have.
-pub(super) const COMMON: KeyTable =
-    &["id", "when", "driver", "model", "isolation", "timeout", "env", "retry", "budget", "on_failure"];
+pub(super) const COMMON: KeyTable = &[
+    "id",
+    "when",
+    "driver",
+    "model",
+    "effort",
+    "isolation",
+    "timeout",
+    "env",
+    "retry",
+    "budget",
+    "on_failure",
+];
 
 /// The mappings that are not nodes, by their names in the schema, and the keys common to all nodes.
 pub(super) const MAPPINGS: &[(&str, KeyTable)] = &[
@@ -50,6 +64,8 @@ pub(super) const MAPPINGS: &[(&str, KeyTable)] = &[
     ("settings", SETTINGS),
     ("budget", BUDGET),
     ("retry", RETRY),
+    ("computed_count", FROM),
+    ("computed_time", FROM),
     ("turns", TURNS),
     ("loop", LOOP),
     ("task_loop", TASK_LOOP),
@@ -67,10 +83,10 @@ pub(super) const MAPPINGS: &[(&str, KeyTable)] = &[
 /// The keys that define a node's kind (a node has exactly one), each with the keys that belong to
 /// it.
 pub(super) const KIND_KEYS: &[(&str, KeyTable)] = &[
-    ("prompt", &["turns", "schema"]),
-    ("agent", &["prompt", "turns", "schema"]),
-    ("skill", &["args", "turns", "schema"]),
-    ("command", &["args", "turns", "schema"]),
+    ("prompt", &["turns", "schema", "continue", "tools"]),
+    ("agent", &["prompt", "turns", "schema", "continue", "tools"]),
+    ("skill", &["args", "turns", "schema", "continue", "tools"]),
+    ("command", &["args", "turns", "schema", "continue", "tools"]),
     ("shell", &["idempotent", "stdin", "schema"]),
     ("check", &[]),
     ("if", &["then", "else"]),

@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use windlass_core::graph::ids::is_id;
 use windlass_core::graph::workflow::{
     AskNode, CheckNode, CriteriaLoopNode, EachNode, Expression, FailNode, IfNode, Join, LandNode, ListSource,
-    ListenNode, LoopNode, NodeKind, ParallelBranch, ParallelNode, PromptSource, PullRequestNode, ReviewNode,
-    Session, ShellNode, SleepNode, TaskLoopNode, Template, TryNode, TurnLoop, WaitUntil, WorkflowNode,
+    ListenNode, LoopNode, NodeKind, NodeNumber, ParallelBranch, ParallelNode, PromptSource, PullRequestNode,
+    ReviewNode, Session, SessionTools, ShellNode, SleepNode, TaskLoopNode, Template, TryNode, TurnLoop,
+    WaitUntil, WorkflowNode,
 };
+use windlass_core::id::NodeId;
 use windlass_core::looping::MarkerMatch;
 
 use super::field_reader::{FieldReader, Map, join};
@@ -152,7 +154,44 @@ fn session(form: &mut FieldReader<'_>, map: &Map<'_>, said: &StatedKind<'_>) -> 
             }
         }
     };
-    Some(NodeKind::Session(Session { source, turns, schema }))
+    let continues = form.take(map, "continue", node_name);
+    let tools = form.take(map, "tools", tools);
+    Some(NodeKind::Session(Session { source, turns, schema, continues, tools }))
+}
+
+/// Reads `read` or a list of tools. An empty list allows no tool.
+fn tools(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) -> Option<SessionTools> {
+    let items = match &node.value {
+        JsonValue::Text(word) if word.trim() == SessionTools::READ => return Some(SessionTools::Read),
+        JsonValue::List(items) => items,
+        JsonValue::Text(word) => {
+            let hint = match word.trim().eq_ignore_ascii_case(SessionTools::READ) {
+                true => "write `read`".to_owned(),
+                false => format!("write it as a list: `[{}]`", word.trim()),
+            };
+            form.error(node.at, &format!("`{path}` must be `read` or a list of tools"), Some(hint));
+            return None;
+        }
+        _ => {
+            form.wrong_with(path, "`read` or a list of tools", node, None);
+            return None;
+        }
+    };
+    let mut tools = Vec::new();
+    for (index, item) in items.iter().enumerate() {
+        form.mark(&format!("{path}.{index}"), item.at, item.at);
+        tools.push(form.one_line(&format!("{path}[{index}]"), item)?);
+    }
+    Some(SessionTools::These(tools))
+}
+
+/// Reads the id of a node.
+fn node_name(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) -> Option<NodeId> {
+    let id = match &node.value {
+        JsonValue::Number(number) => Some(number.clone()),
+        _ => form.one_line(path, node),
+    };
+    id.map(NodeId::new)
 }
 
 /// Reads the schema of a node's value.
@@ -199,7 +238,9 @@ fn turns(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) -> Option<Turn
     };
     let max = match &node.value {
         JsonValue::Number(_) => form.count(path, node),
-        _ => form.take(&map, "max", FieldReader::count),
+        _ => form.take(&map, "max", |form, path, node| {
+            form.count_or_computed((path, node), NodeNumber::Turns, FieldReader::count)
+        }),
     };
     let turns = TurnLoop {
         max,
@@ -238,11 +279,22 @@ fn looping(form: &mut FieldReader<'_>, map: &Map<'_>, path: &str, node: &JsonNod
     let before = form.error_count();
     let said = form.map(path, node, LOOP).unwrap_or_else(|| Map::empty(node.at, path));
     let until = form.take(&said, "until", conditions).unwrap_or_default();
-    let max = form.take(&said, "max", FieldReader::count);
+    let max = form.take(&said, "max", max_of_rounds);
+    let forever = form.take(&said, "forever", FieldReader::flag).unwrap_or_default();
     // An unreadable field may be the one that ends the loop.
     let max = max.unwrap_or(if form.error_count() > before { 1 } else { 0 });
     let body = form.need(map, "do", steps);
-    Some(NodeKind::Loop(LoopNode { until, max, body: or_missing(form, body) }))
+    Some(NodeKind::Loop(LoopNode { until, max, forever, body: or_missing(form, body) }))
+}
+
+/// Reads the most iterations of a loop.
+fn max_of_rounds(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) -> Option<u32> {
+    form.count_or_computed((path, node), NodeNumber::Max, FieldReader::count)
+}
+
+/// Reads the most tasks or items at once.
+fn jobs_at_once(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) -> Option<u32> {
+    form.count_or_computed((path, node), NodeNumber::Jobs, FieldReader::some)
 }
 
 /// Reads one condition, or a list of conditions of which any one is enough.
@@ -272,9 +324,14 @@ fn task_loop(form: &mut FieldReader<'_>, map: &Map<'_>, path: &str, node: &JsonN
         path: form.take(&said, "path", FieldReader::template),
         until: form.take(&said, "until", FieldReader::expression),
         select: form.take(&said, "select", FieldReader::expression),
-        max: form.take(&said, "max", FieldReader::count).unwrap_or(TASKS_MAX),
-        jobs: form.take(&said, "jobs", FieldReader::some).unwrap_or(JOBS),
-        attempts: form.take(&said, "attempts", FieldReader::some).unwrap_or(ATTEMPTS),
+        max: form.take(&said, "max", max_of_rounds).unwrap_or(TASKS_MAX),
+        jobs: form.take(&said, "jobs", jobs_at_once).unwrap_or(JOBS),
+        attempts: form
+            .take(&said, "attempts", |form, path, node| {
+                form.count_or_computed((path, node), NodeNumber::Attempts, FieldReader::some)
+            })
+            .unwrap_or(ATTEMPTS),
+        keeps_branches: !form.take(&said, "land", FieldReader::flag).unwrap_or(true),
         before_each: before_each.unwrap_or_default(),
         body: or_missing(form, body),
     }))
@@ -284,7 +341,7 @@ fn criteria_loop(form: &mut FieldReader<'_>, map: &Map<'_>, path: &str, node: &J
     let (signal, max) = match form.map(path, node, CRITERIA_LOOP) {
         Some(said) => {
             let signal = form.need(&said, "signal", FieldReader::one_line);
-            (signal, form.take(&said, "max", FieldReader::count).unwrap_or_default())
+            (signal, form.take(&said, "max", max_of_rounds).unwrap_or_default())
         }
         None => (None, 0),
     };
@@ -314,10 +371,14 @@ fn each(form: &mut FieldReader<'_>, map: &Map<'_>, path: &str, node: &JsonNode) 
     let each = EachNode {
         items: items.unwrap_or_else(|| ListSource::Expression(either_way())),
         name: name.unwrap_or_default(),
-        jobs: form.take(&said, "jobs", FieldReader::some).unwrap_or(JOBS),
+        jobs: form.take(&said, "jobs", jobs_at_once).unwrap_or(JOBS),
         join: join.unwrap_or_default(),
         worktree: form.take(&said, "worktree", FieldReader::flag).unwrap_or_default(),
-        max: form.take(&said, "max", FieldReader::some).unwrap_or(EachNode::MAX),
+        max: form
+            .take(&said, "max", |form, path, node| {
+                form.count_or_computed((path, node), NodeNumber::Max, FieldReader::some)
+            })
+            .unwrap_or(EachNode::MAX),
         body: or_missing(form, body),
     };
     form.is_part |= form.error_count() > before;
@@ -331,7 +392,11 @@ fn parallel(form: &mut FieldReader<'_>, map: &Map<'_>, path: &str, node: &JsonNo
     let said = said.unwrap_or_else(|| Map::empty(node.at, path));
     let join = form.take(&said, "join", |form, path, node| form.word(path, node, &JOINS));
     Some(NodeKind::Parallel(ParallelNode {
-        limit: form.take(&said, "limit", FieldReader::count).unwrap_or_default(),
+        limit: form
+            .take(&said, "limit", |form, path, node| {
+                form.count_or_computed((path, node), NodeNumber::Limit, FieldReader::count)
+            })
+            .unwrap_or_default(),
         join: join.unwrap_or_default(),
         branches: or_missing(form, branches),
     }))

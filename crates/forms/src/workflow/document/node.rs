@@ -8,11 +8,12 @@ use std::collections::BTreeMap;
 use windlass_core::graph::ids::is_id;
 
 use windlass_core::graph::workflow::{
-    Budget, FINALLY_ID, FINALLY_MS, FinallyNode, Node, NodeKind, OnFailure, RetryPolicy, SessionOptions,
-    ShellProgram, Template,
+    Budget, Effort, FINALLY_ID, FINALLY_MS, FinallyNode, Node, NodeKind, NodeNumber, OnFailure, RetryPolicy,
+    SessionOptions, ShellProgram, Template,
 };
 use windlass_core::id::NodeId;
 
+use super::computed::input_name;
 use super::field_reader::{FieldReader, Map, join, kind};
 use super::keys::{BUDGET, COMMON, FINALLY, KIND_KEYS, RETRY, is_slip_for, own, owners};
 use super::kinds;
@@ -32,6 +33,7 @@ const MOST_TOKENS: u64 = 1_000_000_000_000;
 const MOST_COST: f64 = 1_000_000.0;
 
 pub(super) const SHELLS: WordTable<ShellProgram> = WordTable(&ShellProgram::WORDS);
+pub(super) const EFFORTS: WordTable<Effort> = WordTable(&Effort::WORDS);
 
 pub(super) const ON_FAILURE: WordTable<OnFailure> = WordTable(&OnFailure::WORDS);
 
@@ -101,11 +103,13 @@ fn stand_in() -> Node {
         budget: Budget::default(),
         on_failure: OnFailure::default(),
         env: Default::default(),
+        computed: Default::default(),
     }
 }
 
 fn step(form: &mut FieldReader<'_>, item: &JsonNode) -> Node {
     let mut step = stand_in();
+    let outer = mem::take(&mut form.computed);
     if !matches!(item.value, JsonValue::Object(_)) {
         no_node(form, item);
         form.unread.nodes = true;
@@ -121,14 +125,16 @@ fn step(form: &mut FieldReader<'_>, item: &JsonNode) -> Node {
         let on_failure = form.take(&map, "on_failure", |form, path, node| form.word(path, node, &ON_FAILURE));
         step.on_failure = on_failure.unwrap_or_default();
         let begun = form.nodes.len();
+        // The nodes inside this one have computed numbers of their own.
         if let Some(act) = said.and_then(|said| kinds::read(form, &map, &said)) {
-            return Node { kind: act, ..step };
+            return Node { kind: act, computed: mem::replace(&mut form.computed, outer), ..step };
         }
         // Nodes that were read inside it have no place without it.
         form.unread.nodes |= form.nodes.len() > begun;
         form.nodes.truncate(begun);
     }
     form.is_part = true;
+    form.computed = outer;
     step
 }
 
@@ -265,13 +271,35 @@ fn chosen_id(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) -> Option<
 
 /// Reads the session settings.
 pub(super) fn settings(form: &mut FieldReader<'_>, map: &Map<'_>) -> SessionOptions {
+    let mut models = form.take(map, "model", models).unwrap_or_default().into_iter();
     SessionOptions {
         driver: form.take(map, "driver", FieldReader::one_line),
-        model: form.take(map, "model", FieldReader::one_line),
+        model: models.next(),
+        fallbacks: models.collect(),
+        effort: form.take(map, "effort", |form, path, node| form.word(path, node, &EFFORTS)),
         isolation: form.take(map, "isolation", |form, path, node| form.word(path, node, &ISOLATIONS)),
-        timeout_ms: form.take(map, "timeout", FieldReader::time),
+        timeout_ms: form.take(map, "timeout", |form, path, node| {
+            form.time_or_computed((path, node), NodeNumber::Timeout, FieldReader::time)
+        }),
         shell: None,
     }
+}
+
+/// Reads one model or a list of models, each of which may be a template or `inputs.NAME`.
+fn models(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) -> Option<Vec<String>> {
+    let template = |model: String| match input_name(&model) {
+        Some(name) => format!("{{{{ inputs.{name} }}}}"),
+        None => model,
+    };
+    if !matches!(node.value, JsonValue::List(_)) {
+        return form.one_line(path, node).map(|model| vec![template(model)]);
+    }
+    let mut models = Vec::new();
+    for (index, item) in form.list(path, "a model or a list of models", node)?.iter().enumerate() {
+        form.mark(&format!("{path}.{index}"), item.at, item.at);
+        models.extend(form.one_line(&format!("{path}[{index}]"), item).map(template));
+    }
+    Some(models)
 }
 
 /// Reads environment variables. The values are templates.
@@ -327,8 +355,14 @@ fn retry(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) -> Option<Retr
         return Some(RetryPolicy { times: form.count(path, node)?, delay_ms: DELAY_MS });
     }
     let map = form.map_or_number(path, node, RETRY)?;
-    let times = form.need(&map, "times", FieldReader::count);
-    let delay_ms = form.take(&map, "delay", FieldReader::duration).unwrap_or(DELAY_MS);
+    let times = form.need(&map, "times", |form, path, node| {
+        form.count_or_computed((path, node), NodeNumber::Times, FieldReader::count)
+    });
+    let delay_ms = form
+        .take(&map, "delay", |form, path, node| {
+            form.time_or_computed((path, node), NodeNumber::Delay, FieldReader::duration)
+        })
+        .unwrap_or(DELAY_MS);
     Some(RetryPolicy { times: times?, delay_ms })
 }
 

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use windlass_core::graph::workflow::{
     AskNode, Budget, CheckNode, CriteriaLoopNode, EachNode, FINALLY_MS, FailNode, FinallyNode, IfNode, Join,
-    LandNode, ListSource, ListenNode, LoopNode, Node, NodeKind, OnFailure, ParallelNode, PromptSource,
-    PullRequestNode, RetryPolicy, ReviewNode, Session, SessionOptions, ShellNode, SleepNode, TaskLoopNode,
-    Template, TryNode, TurnLoop, WaitUntil, Workflow, WorkflowInput, WorkflowNode,
+    LandNode, ListSource, ListenNode, LoopNode, Node, NodeKind, NodeNumber, OnFailure, ParallelNode,
+    PromptSource, PullRequestNode, RetryPolicy, ReviewNode, Session, SessionOptions, SessionTools, ShellNode,
+    SleepNode, TaskLoopNode, Template, TryNode, TurnLoop, WaitUntil, Workflow, WorkflowInput, WorkflowNode,
 };
 use windlass_core::looping::MarkerMatch;
 use windlass_core::time::written;
@@ -38,6 +38,35 @@ impl PrintedKeys {
         self.add(key, ms.map(|ms| YamlOutput::text(written(ms))))
     }
 
+    /// Prints a number, or the way in which a run computes it.
+    fn count(self, key: &str, number: NodeNumber, node: &Node, value: Option<u32>) -> PrintedKeys {
+        match node.computed.get(&number) {
+            Some(from) => self.add(key, keys().text("from", Some(&from.0)).plain("at_most", value).map()),
+            None => self.plain(key, value),
+        }
+    }
+
+    /// Prints a number that is computed or not the default.
+    fn unusual_count(
+        self,
+        key: &str,
+        number: NodeNumber,
+        node: &Node,
+        value: u32,
+        usual: u32,
+    ) -> PrintedKeys {
+        let is_printed = value != usual || node.computed.contains_key(&number);
+        self.count(key, number, node, is_printed.then_some(value))
+    }
+
+    /// Prints a time, or the way in which a run computes it.
+    fn time_of(self, key: &str, number: NodeNumber, node: &Node, ms: Option<u64>) -> PrintedKeys {
+        match node.computed.get(&number) {
+            Some(from) => self.add(key, keys().text("from", Some(&from.0)).time("at_most", ms).map()),
+            None => self.time(key, ms),
+        }
+    }
+
     fn nodes(self, key: &str, body: &[Node]) -> PrintedKeys {
         let nodes = body.iter().map(node).collect();
         self.add(key, (!body.is_empty()).then_some(YamlOutput::List(nodes)))
@@ -67,7 +96,7 @@ pub fn print(workflow: &Workflow) -> String {
         .add("name", YamlOutput::text(name))
         .text("description", description.as_ref())
         .add("inputs", PrintedKeys(inputs).some())
-        .add("settings", how(keys(), settings).some())
+        .add("settings", how(keys(), settings).time("timeout", settings.timeout_ms).some())
         .add("budget", spend(budget))
         .add("plugins", (!plugins.is_empty()).then(|| YamlOutput::texts(plugins)))
         .add("checks", PrintedKeys(checks).some())
@@ -101,14 +130,20 @@ fn input(input: &WorkflowInput) -> YamlOutput {
         .plain("required", input.required.then_some(true))
         .add("default", input.default.as_ref().map(YamlOutput::json))
         .add("choices", (!input.choices.is_empty()).then_some(YamlOutput::List(choices)))
+        .plain("minimum", input.range.minimum)
+        .plain("maximum", input.range.maximum)
         .map()
 }
 
 fn how(keys: PrintedKeys, settings: &SessionOptions) -> PrintedKeys {
+    let model = match settings.fallbacks.is_empty() {
+        true => settings.model.as_ref().map(YamlOutput::text),
+        false => Some(YamlOutput::texts(settings.models())),
+    };
     keys.text("driver", settings.driver.as_ref())
-        .text("model", settings.model.as_ref())
+        .add("model", model)
+        .add("effort", settings.effort.map(|effort| YamlOutput::text(effort.word())))
         .add("isolation", settings.isolation.map(|isolation| YamlOutput::text(isolation.word())))
-        .time("timeout", settings.timeout_ms)
         .add("shell", settings.shell.map(|shell| YamlOutput::text(shell.word())))
 }
 
@@ -122,13 +157,18 @@ fn spend(budget: &Budget) -> Option<YamlOutput> {
 }
 
 fn node(step: &Node) -> YamlOutput {
-    let Node { id, kind: act, when, settings, retry, budget, on_failure, env } = step;
-    let said = act_of(keys().add("id", YamlOutput::text(id.as_str())), act);
+    let Node { id, kind: _, when, settings, retry, budget, on_failure, computed: _, env } = step;
+    let said = act_of(keys().add("id", YamlOutput::text(id.as_str())), step);
     let said = said.text("when", when.as_ref().map(|when| &when.0));
-    let tries = (*retry != RetryPolicy::default())
-        .then(|| keys().plain("times", Some(retry.times)).time("delay", Some(retry.delay_ms)).map());
+    let tries = (*retry != RetryPolicy::default()).then(|| {
+        keys()
+            .count("times", NodeNumber::Times, step, Some(retry.times))
+            .time_of("delay", NodeNumber::Delay, step, Some(retry.delay_ms))
+            .map()
+    });
     let fails = (*on_failure != OnFailure::default()).then(|| YamlOutput::text(ON_FAILURE.word(*on_failure)));
     how(said, settings)
+        .time_of("timeout", NodeNumber::Timeout, step, settings.timeout_ms)
         .add("env", templates(env))
         .add("retry", tries)
         .add("budget", spend(budget))
@@ -136,15 +176,15 @@ fn node(step: &Node) -> YamlOutput {
         .map()
 }
 
-fn act_of(said: PrintedKeys, kind: &NodeKind) -> PrintedKeys {
-    match kind {
-        NodeKind::Session(session) => session_of(said, session),
+fn act_of(said: PrintedKeys, node: &Node) -> PrintedKeys {
+    match &node.kind {
+        NodeKind::Session(session) => session_of(said, node, session),
         NodeKind::Shell(ShellNode { command, idempotent, stdin, schema }) => said
             .text("shell", Some(&command.0))
             .plain("idempotent", idempotent.then_some(true))
             .text("stdin", stdin.as_ref().map(|stdin| &stdin.0))
             .add("schema", schema.as_ref().map(YamlOutput::json)),
-        NodeKind::Each(each) => each_of(said, each),
+        NodeKind::Each(each) => each_of(said, node, each),
         // It is not a node of a document.
         NodeKind::Finally(_) => said,
         NodeKind::Check(CheckNode { names }) if names.is_empty() => {
@@ -154,27 +194,45 @@ fn act_of(said: PrintedKeys, kind: &NodeKind) -> PrintedKeys {
         NodeKind::If(IfNode { condition, then, otherwise }) => {
             said.text("if", Some(&condition.0)).nodes("then", then).nodes("else", otherwise)
         }
-        NodeKind::Loop(LoopNode { until, max, body }) => {
+        NodeKind::Loop(LoopNode { until, max, forever, body }) => {
             let until = YamlOutput::texts(until.iter().map(|until| &until.0)).filled();
-            said.add("loop", keys().add("until", until).plain("max", Some(max)).map()).nodes("do", body)
+            let max = Some(*max).filter(|max| !forever || *max > 0);
+            let how = keys()
+                .add("until", until)
+                .count("max", NodeNumber::Max, node, max)
+                .plain("forever", forever.then_some(true));
+            said.add("loop", how.map()).nodes("do", body)
         }
-        NodeKind::TaskLoop(TaskLoopNode { path, until, select, max, jobs, attempts, before_each, body }) => {
+        NodeKind::TaskLoop(TaskLoopNode {
+            path,
+            until,
+            select,
+            max,
+            jobs,
+            attempts,
+            keeps_branches,
+            before_each,
+            body,
+        }) => {
             let how = keys()
                 .text("path", path.as_ref().map(|path| &path.0))
                 .text("until", until.as_ref().map(|until| &until.0))
                 .text("select", select.as_ref().map(|select| &select.0))
-                .plain("max", Some(max))
-                .plain("jobs", (*jobs != JOBS).then_some(jobs))
-                .plain("attempts", (*attempts != ATTEMPTS).then_some(attempts));
+                .count("max", NodeNumber::Max, node, Some(*max))
+                .unusual_count("jobs", NodeNumber::Jobs, node, *jobs, JOBS)
+                .unusual_count("attempts", NodeNumber::Attempts, node, *attempts, ATTEMPTS)
+                .plain("land", keeps_branches.then_some(false));
             said.add("task_loop", how.map()).nodes("before_each", before_each).nodes("do", body)
         }
         NodeKind::CriteriaLoop(CriteriaLoopNode { signal, max, body }) => {
-            let how = keys().text("signal", Some(signal)).plain("max", Some(max));
+            let how = keys().text("signal", Some(signal)).count("max", NodeNumber::Max, node, Some(*max));
             said.add("criteria_loop", how.map()).nodes("do", body)
         }
         NodeKind::Parallel(ParallelNode { limit, join, branches }) => {
             let join = (*join != Join::default()).then(|| YamlOutput::text(JOINS.word(*join)));
-            let how = keys().plain("limit", (*limit > 0).then_some(limit)).add("join", join);
+            let how = keys()
+                .count("limit", NodeNumber::Limit, node, (*limit > 0).then_some(*limit))
+                .add("join", join);
             let bodies = branches.iter().fold(keys(), |all, branch| all.nodes(&branch.name, &branch.body));
             said.add("parallel", how.map()).add("branches", bodies.map())
         }
@@ -208,7 +266,7 @@ fn act_of(said: PrintedKeys, kind: &NodeKind) -> PrintedKeys {
     }
 }
 
-fn each_of(said: PrintedKeys, each: &EachNode) -> PrintedKeys {
+fn each_of(said: PrintedKeys, node: &Node, each: &EachNode) -> PrintedKeys {
     let EachNode { items, name, jobs, join, worktree, max, body } = each;
     let list = match items {
         ListSource::Literal(items) => YamlOutput::List(items.iter().map(YamlOutput::json).collect()),
@@ -218,14 +276,14 @@ fn each_of(said: PrintedKeys, each: &EachNode) -> PrintedKeys {
     let how = keys()
         .add("in", list)
         .text("as", Some(name))
-        .plain("jobs", (*jobs != JOBS).then_some(jobs))
+        .unusual_count("jobs", NodeNumber::Jobs, node, *jobs, JOBS)
         .add("join", join)
         .plain("worktree", worktree.then_some(true))
-        .plain("max", (*max != EachNode::MAX).then_some(max));
+        .unusual_count("max", NodeNumber::Max, node, *max, EachNode::MAX);
     said.add("each", how.map()).nodes("do", body)
 }
 
-fn session_of(said: PrintedKeys, session: &Session) -> PrintedKeys {
+fn session_of(said: PrintedKeys, node: &Node, session: &Session) -> PrintedKeys {
     let said = match &session.source {
         PromptSource::Prompt { prompt } => said.text("prompt", Some(&prompt.0)),
         PromptSource::Agent { name, prompt } => {
@@ -238,14 +296,23 @@ fn session_of(said: PrintedKeys, session: &Session) -> PrintedKeys {
             said.text("command", Some(name)).text("args", args.as_ref().map(|args| &args.0))
         }
     };
-    said.add("turns", session.turns.as_ref().map(turns_of))
+    said.add("turns", session.turns.as_ref().map(|turns| turns_of(node, turns)))
         .add("schema", session.schema.as_ref().map(YamlOutput::json))
+        .add("tools", session.tools.as_ref().map(tools_of))
+        .add("continue", session.continues.as_ref().map(|node| YamlOutput::text(node.as_str())))
 }
 
-fn turns_of(turns: &TurnLoop) -> YamlOutput {
+fn tools_of(tools: &SessionTools) -> YamlOutput {
+    match tools {
+        SessionTools::Read => YamlOutput::text(SessionTools::READ),
+        SessionTools::These(tools) => YamlOutput::texts(tools),
+    }
+}
+
+fn turns_of(node: &Node, turns: &TurnLoop) -> YamlOutput {
     let is_usual = turns.marker_match == MarkerMatch::default();
     keys()
-        .plain("max", turns.max)
+        .count("max", NodeNumber::Turns, node, turns.max)
         .add("mode", turns.mode.map(|mode| YamlOutput::text(mode.word())))
         .text("marker", turns.marker.as_ref())
         .add("match", (!is_usual).then(|| YamlOutput::text(MATCHES.word(turns.marker_match))))

@@ -62,12 +62,15 @@ nodes:
             },
             turns: None,
             schema: None,
+            continues: None,
+            tools: None,
         }),
         when: Some(Expression("inputs.level == \"full\"".into())),
         settings: SessionOptions::default(),
         retry: RetryPolicy { times: 3, delay_ms: 1_000 },
         budget: Default::default(),
         on_failure: Default::default(),
+        computed: Default::default(),
     };
     let workflow = Workflow {
         env: Default::default(),
@@ -81,6 +84,7 @@ nodes:
             required: false,
             default: Some("fast".into()),
             choices: vec!["fast".into(), "full".into()],
+            range: Default::default(),
         }],
         settings: SessionOptions {
             driver: Some("claude".into()),

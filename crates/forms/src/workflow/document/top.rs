@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use windlass_core::graph::workflow::{InputKind, SessionOptions, Workflow, WorkflowInput};
+use windlass_core::graph::workflow::{
+    InputKind, InputRange, NodeNumber, SessionOptions, Workflow, WorkflowInput,
+};
 
 use super::NAMELESS;
 use super::field_reader::{FieldReader, Map, join};
@@ -44,10 +46,17 @@ pub(super) fn workflow(form: &mut FieldReader<'_>, root: &JsonNode) -> Option<Wo
     let name = form.need(&map, "name", name);
     let description = form.take(&map, "description", FieldReader::text);
     let inputs = form.take(&map, "inputs", inputs).unwrap_or_default();
+    form.inputs.clone_from(&inputs);
     let settings = form.take(&map, "settings", |form, path, node| {
         let map = form.map(path, node, SETTINGS)?;
+        let settings = settings(form, &map);
+        if form.computed.remove(&NodeNumber::Timeout).is_some() {
+            let at = map.get("timeout").map_or(map.at, |member| member.node.at);
+            let hint = Some("write a duration, or compute the `timeout` of a node".to_owned());
+            form.error(at, "the time of a whole run cannot be computed", hint);
+        }
         let shell = form.take(&map, "shell", |form, path, node| form.word(path, node, &SHELLS));
-        Some(SessionOptions { shell, ..settings(form, &map) })
+        Some(SessionOptions { shell, ..settings })
     });
     let budget = budget(form, &map);
     let plugins = form.take(&map, "plugins", plugins).unwrap_or_default();
@@ -115,6 +124,7 @@ fn input(form: &mut FieldReader<'_>, path: &str, member: &JsonMember) -> Workflo
         required: false,
         default: None,
         choices: Vec::new(),
+        range: Default::default(),
     };
     let path = join(path, &member.key);
     if !is_input_name(&member.key) {
@@ -129,12 +139,33 @@ fn input(form: &mut FieldReader<'_>, path: &str, member: &JsonMember) -> Workflo
     input.required = form.take(&map, "required", FieldReader::flag).unwrap_or_default();
     input.default = map.get("default").map(|member| to_json(member.node.clone()));
     if kind.is_some() || map.get("type").is_none() {
+        input.range = InputRange {
+            minimum: form.take(&map, "minimum", |form, path, node| bound(form, path, node, input.kind)),
+            maximum: form.take(&map, "maximum", |form, path, node| bound(form, path, node, input.kind)),
+        };
         input.choices = form
             .take(&map, "choices", |form, path, node| choices(form, path, node, input.kind))
             .unwrap_or_default();
         default(form, &map, &path, &input);
     }
     input
+}
+
+/// Reads the smallest or largest number of an input.
+fn bound(form: &mut FieldReader<'_>, path: &str, node: &JsonNode, kind: InputKind) -> Option<f64> {
+    if !matches!(kind, InputKind::Number | InputKind::Integer) {
+        let hint = Some("give the input the type `integer` or `number`".to_owned());
+        form.error(
+            node.at,
+            &format!("`{path}` belongs to a number, and this input is {}", kind.wanted()),
+            hint,
+        );
+        return None;
+    }
+    if !fits(form, path, node, kind) {
+        return None;
+    }
+    to_json(node.clone()).as_f64()
 }
 
 fn input_kind(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) -> Option<InputKind> {
@@ -189,6 +220,10 @@ fn default(form: &mut FieldReader<'_>, map: &Map<'_>, path: &str, input: &Workfl
     }
     let path = join(path, "default");
     let is_choice = |value| input.choices.is_empty() || input.choices.contains(value);
+    let wanted = input.default.as_ref().and_then(|default| input.range.wanted(default));
+    if let Some(wanted) = wanted {
+        form.error(member.node.at, &format!("`{path}` must be {wanted}"), None);
+    }
     if fits(form, &path, &member.node, input.kind) && !input.default.as_ref().is_none_or(is_choice) {
         let listed: Vec<String> = input.choices.iter().map(|choice| format!("`{choice}`")).collect();
         form.error(member.node.at, &format!("`{path}` must be one of {}", listed.join(", ")), None);

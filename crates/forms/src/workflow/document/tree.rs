@@ -17,17 +17,17 @@ const BOUNDS: Bounds = Bounds {
 };
 
 /// A parsed document, perhaps incomplete.
-pub(super) struct DocumentTree {
+pub(crate) struct DocumentTree {
     /// The value, as far as it could be read.
-    pub(super) root: JsonNode,
+    pub(crate) root: JsonNode,
     /// The starting bytes of values whose end was not reached.
-    pub(super) open: BTreeSet<usize>,
+    pub(crate) open: BTreeSet<usize>,
     /// The mistakes in the YAML.
-    pub(super) broken: Vec<JsonError>,
+    pub(crate) broken: Vec<JsonError>,
 }
 
 /// Reads one document. An empty document is null.
-pub(super) fn read(text: &str) -> DocumentTree {
+pub(crate) fn read(text: &str) -> DocumentTree {
     let tree = read_as_it_is(text);
     if tree.broken.is_empty() {
         return tree;
@@ -39,7 +39,7 @@ pub(super) fn read(text: &str) -> DocumentTree {
 }
 
 /// Reads the document of a `.json` file and reports its mistakes as JSON errors.
-pub(super) fn read_json(text: &str) -> DocumentTree {
+pub(crate) fn read_json(text: &str) -> DocumentTree {
     let tree = read(text);
     let is_mapping = matches!(tree.root.value, JsonValue::Object(_));
     if tree.broken.is_empty() && (is_mapping || matches!(tree.root.value, JsonValue::Null)) {
@@ -99,7 +99,7 @@ fn in_words(text: &str, YamlError { at, kind: mistake }: YamlError) -> JsonError
     match mistake {
         YamlErrorKind::NotYaml(info) => yaml_error::explain(text, at, &info),
         YamlErrorKind::More => {
-            broken("there is more after the end of the document", Some("a file holds one workflow"))
+            broken("there is more after the end of the document", Some("this file holds one document"))
         }
         YamlErrorKind::NoValue => broken("expected a value", None),
         YamlErrorKind::KeyNotText => broken("a key must be plain text", Some("put quotes around it")),

@@ -5,7 +5,7 @@ use crate::json::JsonValue;
 use crate::yaml::plain;
 
 /// A value to write.
-pub(super) enum YamlOutput {
+pub(crate) enum YamlOutput {
     /// Written as it is: a number or a boolean.
     Plain(String),
     Text(String),
@@ -15,19 +15,19 @@ pub(super) enum YamlOutput {
 }
 
 impl YamlOutput {
-    pub(super) fn text(text: impl Into<String>) -> YamlOutput {
+    pub(crate) fn text(text: impl Into<String>) -> YamlOutput {
         YamlOutput::Text(text.into())
     }
 
-    pub(super) fn plain(value: impl ToString) -> YamlOutput {
+    pub(crate) fn plain(value: impl ToString) -> YamlOutput {
         YamlOutput::Plain(value.to_string())
     }
 
-    pub(super) fn texts<'t>(texts: impl IntoIterator<Item = &'t String>) -> YamlOutput {
+    pub(crate) fn texts<'t>(texts: impl IntoIterator<Item = &'t String>) -> YamlOutput {
         YamlOutput::List(texts.into_iter().map(YamlOutput::text).collect())
     }
 
-    pub(super) fn json(value: &serde_json::Value) -> YamlOutput {
+    pub(crate) fn json(value: &serde_json::Value) -> YamlOutput {
         match value {
             serde_json::Value::String(text) => YamlOutput::text(text),
             serde_json::Value::Array(items) => YamlOutput::List(items.iter().map(YamlOutput::json).collect()),
@@ -39,7 +39,7 @@ impl YamlOutput {
     }
 
     /// Returns the value unless it is an empty list or mapping.
-    pub(super) fn filled(self) -> Option<YamlOutput> {
+    pub(crate) fn filled(self) -> Option<YamlOutput> {
         self.is_nested().then_some(self)
     }
 
@@ -52,7 +52,7 @@ impl YamlOutput {
     }
 }
 
-pub(super) fn write(out: &YamlOutput) -> String {
+pub(crate) fn write(out: &YamlOutput) -> String {
     let mut text = String::new();
     value(&mut text, out, 0);
     text

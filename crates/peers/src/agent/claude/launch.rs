@@ -6,6 +6,7 @@
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
+use windlass_core::graph::workflow::Effort;
 use windlass_core::hook::permission::Isolation;
 use windlass_core::launch::LineMark;
 use windlass_core::launch::files::INPUT;
@@ -75,7 +76,9 @@ fn arguments(turn: &TurnRequest<'_>, [settings, system]: [&Path; 2]) -> Vec<Stri
     argv.extend(turn.system.iter().flat_map(|_| ["--append-system-prompt-file".to_owned(), text(system)]));
     let schema = plan.schema.as_ref().and_then(schema::argument);
     argv.extend(schema.into_iter().flat_map(|schema| ["--json-schema".to_owned(), schema]));
-    argv.extend(session_settings.driver.model.iter().flat_map(|model| ["--model".to_owned(), model.clone()]));
+    argv.extend(turn.model().into_iter().flat_map(|model| ["--model".to_owned(), model.clone()]));
+    let effort = session_settings.effort.map(Effort::word);
+    argv.extend(effort.into_iter().flat_map(|effort| ["--effort", effort]).map(str::to_owned));
     argv.extend(session_settings.driver.args.iter().cloned());
     argv
 }

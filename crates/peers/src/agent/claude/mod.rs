@@ -44,6 +44,7 @@ impl Dialect for Claude {
             mcp: true,
             budget: true,
             models: true,
+            effort: true,
             model_tiers: true,
             usage: true,
             adoptable: true,

@@ -70,6 +70,7 @@ fn trouble(status: Option<u16>, word: &str) -> ApiTrouble {
         | (None, "server_error" | "overloaded" | "unknown")
         | (Some(400), "unknown" | "") => ApiTrouble::Transient,
         (Some(401 | 403), _) | (_, "authentication_failed") => ApiTrouble::Login,
+        (Some(404), _) | (_, "model_not_found") => ApiTrouble::Model,
         _ => ApiTrouble::Lasting,
     }
 }

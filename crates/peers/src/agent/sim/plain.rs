@@ -29,7 +29,7 @@ pub(super) fn prepare(
     let argv = std::iter::once(turn.settings.driver.program.clone()).chain(argv).collect();
     let hook = |event: &str, unanswered: &str| json!([paths.windlass_exe, "hook", event, unanswered]);
     let settings = json!({
-        "session": turn.plan.session, "resume": turn.plan.resume, "model": turn.settings.driver.model,
+        "session": turn.plan.session, "resume": turn.plan.resume, "model": turn.model(),
         "role": turn.system.map(|_| &role), "schema": turn.plan.schema,
         "hooks": { "tool": hook(TOOL, "--closed"), "stop": hook(STOP, "--open") },
     });
@@ -194,6 +194,7 @@ fn trouble(word: &str) -> ApiTrouble {
         "rate_limit" => ApiTrouble::RateLimit,
         "transient" => ApiTrouble::Transient,
         "login" => ApiTrouble::Login,
+        "model" => ApiTrouble::Model,
         _ => ApiTrouble::Lasting,
     }
 }

@@ -27,7 +27,7 @@ fn an_entity_is_a_workflow_of_one_session() {
     assert_eq!((plan.spec.workflow.as_str(), step.id.as_str()), ("agent looker", "agent-looker"));
     let prompt = Template("{{ input }}".to_owned());
     let source = PromptSource::Agent { name: "looker".to_owned(), prompt };
-    assert_eq!(step.kind, NodeKind::Session(Session { source, turns: None, schema: None }));
+    assert_eq!(step.kind, NodeKind::Session(Session::new(source)));
     assert_eq!(session_settings.entity.as_ref().unwrap().prompt, "You look.");
     assert_eq!(session_settings.driver.model.as_deref(), Some("opus"));
     assert_eq!(session_settings.permissions.flat().only, Some(vec!["Read".to_owned()]));

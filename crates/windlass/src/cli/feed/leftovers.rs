@@ -33,11 +33,21 @@ pub(crate) fn left_branches(left: &[LeftBranch]) -> Vec<String> {
     if left.is_empty() {
         return Vec::new();
     }
-    let mut lines = vec!["  left behind, because their work did not land:".to_owned()];
-    lines.extend(left.iter().take(BRANCHES).flat_map(branch));
+    let (kept, behind): (Vec<&LeftBranch>, Vec<&LeftBranch>) = left.iter().partition(|left| left.is_kept);
+    let mut lines = listed("  branches of the tasks that passed; the workflow lands none of them:", &kept);
+    lines.extend(listed("  left behind, because their work did not land:", &behind));
+    lines.push("    `windlass gc` removes them once another branch has their work".to_owned());
+    lines
+}
+
+fn listed(heading: &str, left: &[&LeftBranch]) -> Vec<String> {
+    if left.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = vec![heading.to_owned()];
+    lines.extend(left.iter().take(BRANCHES).flat_map(|left| branch(left)));
     let hidden = left.len().saturating_sub(BRANCHES);
     lines.extend((hidden > 0).then(|| format!("    ... ({hidden} more: git branch --list 'windlass/*')")));
-    lines.push("    `windlass gc` removes them once another branch has their work".to_owned());
     lines
 }
 
@@ -109,6 +119,7 @@ mod tests {
             why: Some(why),
             is_hindered: false,
             is_redone: false,
+            is_kept: false,
         };
         let lines = left_branches(std::slice::from_ref(&left));
         let expected = [
@@ -125,6 +136,11 @@ mod tests {
         assert_eq!(
             left_branches(&[hindered])[4],
             "      land:   git merge windlass/k3f9/task-4-1 && windlass tasks set 4 done"
+        );
+        let kept = LeftBranch { is_kept: true, why: None, ..left.clone() };
+        assert_eq!(
+            left_branches(&[kept])[0],
+            "  branches of the tasks that passed; the workflow lands none of them:"
         );
         let bare = LeftBranch { worktree: None, why: None, is_redone: true, ..left };
         assert_eq!(

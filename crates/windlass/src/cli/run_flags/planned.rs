@@ -3,27 +3,24 @@
 use serde_json::{Value, json};
 use windlass_core::effect::Effect;
 use windlass_core::engine;
-use windlass_core::engine::rehearsal::{Rehearsal, RehearsedEffect};
+use windlass_core::engine::rehearsal::Rehearsal;
 use windlass_core::entity::{EntityKind, ToolEffect};
 use windlass_core::graph::workflow::Node;
 use windlass_core::hook::permission::PermissionRules;
 use windlass_core::id::RunId;
 use windlass_core::registry::expand;
-use windlass_core::run::{FinalStatus, SessionWork};
+use windlass_core::run::SessionWork;
 use windlass_core::spec::{Check, SessionSettings, Spec};
 use windlass_core::time::Moment;
 use windlass_runtime::plan::Plan;
-use windlass_runtime::rehearse::rehearse;
 
 use super::super::feed::words;
 use super::super::own_worktree;
-use super::super::sanitize::{plain, plain_line, plain_short};
+use super::super::rehearsal;
+use super::super::sanitize::{plain, plain_line};
 
-/// The longest text that is shown for one step of the rehearsal.
-const TEXT: usize = 100;
-
-/// Returns the stored spec, with the settings of the only session or the rehearsal.
-pub(super) fn object(plan: &Plan) -> Value {
+/// Returns the stored spec, with the settings of the only session and the rehearsal, if there is one.
+pub(super) fn object(plan: &Plan, rehearsed: Option<&Rehearsal>) -> Value {
     let mut data = serde_json::to_value(&plan.spec).unwrap_or_default();
     let Value::Object(map) = &mut data else { return data };
     map.remove("request");
@@ -34,17 +31,13 @@ pub(super) fn object(plan: &Plan) -> Value {
         map.insert("driver".to_owned(), json!(session_settings.driver));
         map.insert("isolation".to_owned(), session_settings.isolation.word().into());
         map.insert("permissions".to_owned(), json!(session_settings.permissions.flat()));
-    } else {
-        let Rehearsal { acts, outcome, turns } = rehearse(&plan.spec);
-        let act = |act: &RehearsedEffect| json!({"node": act.node, "depth": act.depth, "what": act.what, "text": act.text});
-        let acts: Vec<Value> = acts.iter().map(act).collect();
-        map.insert("rehearsal".to_owned(), json!({"acts": acts, "outcome": outcome, "turns": turns}));
     }
+    map.extend(rehearsed.map(|rehearsed| ("rehearsal".to_owned(), rehearsal::object(rehearsed))));
     data
 }
 
 /// Returns the plan for people.
-pub(super) fn lines(plan: &Plan) -> Vec<String> {
+pub(super) fn lines(plan: &Plan, rehearsed: Option<&Rehearsal>) -> Vec<String> {
     let spec = &plan.spec;
     let only = spec.only_session().map(|(_, session_settings)| session_settings);
     let mut lines = vec![format!("workflow    {}", plain_line(&spec.workflow))];
@@ -61,9 +54,9 @@ pub(super) fn lines(plan: &Plan) -> Vec<String> {
         None => {
             lines.push("nodes".to_owned());
             lines.extend(nodes(spec, &spec.body, 1));
-            lines.extend(walk(plan));
         }
     }
+    lines.extend(rehearsed.into_iter().flat_map(|rehearsed| walk(plan, rehearsed)));
     lines
 }
 
@@ -177,30 +170,19 @@ fn nodes(spec: &Spec, body: &[Node], depth: usize) -> Vec<String> {
 }
 
 /// Describes the path through the workflow, with stubs for everything that it would start.
-fn walk(plan: &Plan) -> Vec<String> {
-    let Rehearsal { acts, outcome, turns } = rehearse(&plan.spec);
+fn walk(plan: &Plan, rehearsed: &Rehearsal) -> Vec<String> {
     let mut lines = vec!["rehearsal with stub results".to_owned()];
-    let befores = std::iter::once(None).chain(acts.iter().map(Some));
-    lines.extend(acts.iter().zip(befores).map(|(this, before)| describe_effect(this, before)));
-    let turns = words::count(turns.into(), "turn");
-    let ends = match outcome.status {
-        FinalStatus::Completed => outcome.status.word().to_owned(),
-        _ => words::outcome(&outcome),
-    };
+    lines.extend(rehearsal::step_lines(&rehearsed.acts));
+    let turns = words::count(rehearsed.turns.into(), "turn");
+    let ends = rehearsal::end_words(&rehearsed.outcome);
     let worst = plain_line(&plan.worst);
     lines.push(format!("the rehearsal ends as {ends} after {turns}; in a real run: {worst}"));
     lines
 }
 
-/// Formats one step. It names the node if the line above is about another node.
-fn describe_effect(act: &RehearsedEffect, before: Option<&RehearsedEffect>) -> String {
-    let (node, text) = (plain_line(act.node.as_str()), plain_short(&act.text, TEXT));
-    let (deeper, line) = match act.what {
-        "begins" => (0, format!("{node} ({text})")),
-        "skipped" => (0, format!("{node} is skipped: {text}")),
-        "round" | "loops" | "otherwise" => (1, text),
-        what if before.is_some_and(|before| before.node == act.node) => (1, format!("{what}: {text}")),
-        what => (1, format!("{node} {what}: {text}")),
-    };
-    format!("{}{line}", "  ".repeat(1 + act.depth + deeper))
+/// Describes the further ways, and the nodes to which none leads.
+pub(super) fn ways(plan: &Plan, rehearsed: &Rehearsal) -> Vec<String> {
+    let mut lines: Vec<String> = rehearsed.ways.iter().flat_map(rehearsal::way_lines).collect();
+    lines.extend(rehearsal::missed_lines(&rehearsed.missed, &plan.spec.workflow));
+    lines
 }

@@ -251,7 +251,7 @@ impl<'a> RoundContext<'a> {
     }
 
     /// Runs the checks in the workspace, or lands the work of a worktree, which includes the
-    /// checks.
+    /// checks. The work of a branch that is kept does not land.
     pub(super) fn gate(&self, cx: &mut DecisionCx<'_>, all: &RoundsShared<'_>, round: &mut Round) {
         let name = round.name(self.instance);
         let env = match self.inside.env_around(cx) {
@@ -261,7 +261,8 @@ impl<'a> RoundContext<'a> {
                 return self.settle(cx, all, round);
             }
         };
-        if let (Some(workspace), Some(branch)) = (&round.workspace, &round.branch) {
+        let lands = !self.node.keeps_branches;
+        if let (true, Some(workspace), Some(branch)) = (lands, &round.workspace, &round.branch) {
             if all.resolving.as_ref().is_some_and(|task| *task != round.id) {
                 round.phase = RoundPhase::Queued;
                 return;
@@ -284,7 +285,8 @@ impl<'a> RoundContext<'a> {
             return self.settle(cx, all, round);
         }
         round.phase = RoundPhase::Checking;
-        let effect = Effect::RunChecks { names: Vec::new(), workspace: self.inside.workspace.clone(), env };
+        let workspace = round.workspace.clone().unwrap_or_else(|| self.inside.workspace.clone());
+        let effect = Effect::RunChecks { names: Vec::new(), workspace, env };
         cx.plan_once(&name, Verb::Checks, effect);
     }
 

@@ -14,7 +14,7 @@ use crate::graph::builder::{
 use crate::graph::ids::name_nodes;
 use crate::graph::workflow::{
     Budget, CriteriaLoopNode, Expression, FINALLY_ID, FinallyNode, IfNode, Join, LoopNode, Node, NodeKind,
-    OnFailure, ParallelBranch, ParallelNode, RetryPolicy, TryNode, TurnLoop,
+    NodeNumber, OnFailure, ParallelBranch, ParallelNode, RetryPolicy, Template, TryNode, TurnLoop,
 };
 use crate::id::NodeId;
 use crate::looping::LoopMode;
@@ -69,6 +69,7 @@ pub(super) fn any_case() -> impl Strategy<Value = Case> {
             spec.policy = Policy { on_question: questions[question], on_permission: permissions[permission] };
             for session_settings in spec.sessions.values_mut() {
                 session_settings.permissions.ask = vec!["Write".into()];
+                session_settings.models = ["a", "{{ input }}"].map(|model| Template(model.into())).to_vec();
             }
             let mut other = spec_of(vec![prompt("x").id("p").into()]);
             other.inputs.insert("n".into(), json!(1));
@@ -123,13 +124,27 @@ fn text() -> impl Strategy<Value = String> {
     .prop_map(str::to_owned)
 }
 
+/// A number of a node, and the expression that it is computed from. Some give no good number.
+fn computed() -> impl Strategy<Value = (NodeNumber, String)> {
+    let from = prop_oneof![
+        4 => Just("1"),
+        2 => Just("iteration | default(1)"),
+        2 => Just("2"),
+        1 => Just("'2s'"),
+        1 => Just("0.5"),
+        1 => Just("outputs.shell.text"),
+    ];
+    (prop::sample::select(NodeNumber::ALL.to_vec()), from.prop_map(str::to_owned))
+}
+
 /// Adds the fields that all kinds of node share.
 fn around(step: BoxedStrategy<Node>) -> BoxedStrategy<Node> {
     let when = prop::option::weighted(0.1, condition());
     let budget = prop::option::weighted(0.12, budget(1..5));
     let timeout = prop::option::weighted(0.12, 1..9_u64);
-    (step, when, 0..6_u32, 0..2_u32, budget, timeout)
-        .prop_map(|(mut step, when, tries, failing, budget, timeout)| {
+    let computed = prop::option::weighted(0.2, computed());
+    (step, when, 0..6_u32, 0..2_u32, budget, timeout, computed)
+        .prop_map(|(mut step, when, tries, failing, budget, timeout, computed)| {
             step.when = when.map(Expression);
             step.retry = RetryPolicy { times: tries.saturating_sub(3), delay_ms: 1_000 };
             step.budget = budget.unwrap_or_default();
@@ -137,13 +152,18 @@ fn around(step: BoxedStrategy<Node>) -> BoxedStrategy<Node> {
             if failing == 1 {
                 step.on_failure = OnFailure::Continue;
             }
+            if let Some((number, from)) = computed
+                && step.bound(number).is_some_and(|most| most > 0)
+            {
+                step.computed.insert(number, Expression(from));
+            }
             step
         })
         .boxed()
 }
 
 fn leaf() -> impl Strategy<Value = Node> {
-    (0..16_usize, text(), 1..4_u32).prop_map(|(which, text, much)| {
+    (0..18_usize, text(), 1..4_u32).prop_map(|(which, text, much)| {
         let looping = |mode| prompt(text.clone()).turns(TurnLoop { mode: Some(mode), ..turns(much) }).into();
         match which {
             0 | 1 => prompt(text).into(),
@@ -159,6 +179,8 @@ fn leaf() -> impl Strategy<Value = Node> {
             11 => wait_for("e", (much > 1).then(|| Duration::from_secs(much.into()))).into(),
             12 => workflow("other").with_input("n", "2").into(),
             13 => skill("commit").args(text).into(),
+            15 => prompt(text).continues("prompt").into(),
+            16 => prompt(text).continues(format!("prompt-{much}")).into(),
             14 => prompt(text).schema(json!({"type": "object"})).into(),
             _ if much == 1 => review(None, 1).into(),
             _ if much == 2 => fail(text).into(),
@@ -176,7 +198,7 @@ fn blocks(block: BoxedStrategy<Vec<Node>>) -> impl Strategy<Value = NodeKind> {
                 if much == 0 {
                     until.push(Expression("iteration > 2".into()));
                 }
-                NodeKind::Loop(LoopNode { until, max: much, body: one })
+                NodeKind::Loop(LoopNode { until, max: much, forever: false, body: one })
             }
             3 => NodeKind::CriteriaLoop(CriteriaLoopNode {
                 signal: "SIGNAL".into(),
@@ -197,6 +219,7 @@ fn blocks(block: BoxedStrategy<Vec<Node>>) -> impl Strategy<Value = NodeKind> {
             8 => NodeKind::Try(TryNode { body: one, catch: if much == 0 { Vec::new() } else { two } }),
             4 | 5 => {
                 let tasks = task_loop().max(much).jobs(much).attempts(much.max(1)).until(condition);
+                let tasks = if which == 5 { tasks.keeps_branches() } else { tasks };
                 let mut act = Node::from(tasks).kind;
                 for (place, body) in act.blocks_mut().into_iter().zip([three, one]) {
                     *place = body;

@@ -15,7 +15,7 @@ use crate::graph::workflow::{
     Workflow,
 };
 use crate::hook::{HookAnswer, HookKind};
-use crate::id::{EffectId, NodeId, Verb};
+use crate::id::{EffectId, NodeId, SessionId, Verb};
 use crate::looping::LoopMode;
 use crate::run::{
     ActiveNode, Activity, BranchState, EachItem, EndReason, FinalStatus, Lifecycle, News, ParallelState,
@@ -53,6 +53,8 @@ pub(super) struct Laws {
     passed: BTreeSet<InRound>,
     /// Turns begun by each session.
     turns: BTreeMap<InRound, u32>,
+    /// The sessions so far.
+    sessions: BTreeSet<SessionId>,
     rounds: BTreeSet<(NodeId, u32)>,
     /// The conflicts of each task loop, each of which took a number of a round.
     conflicts: BTreeMap<NodeId, u32>,
@@ -104,6 +106,7 @@ impl Laws {
             started: BTreeSet::new(),
             passed: BTreeSet::new(),
             turns: BTreeMap::new(),
+            sessions: BTreeSet::new(),
             rounds: BTreeSet::new(),
             conflicts: BTreeMap::new(),
             landing: BTreeMap::new(),
@@ -286,6 +289,7 @@ impl Laws {
         self.count_spending(before, event);
         self.ids_are_planned_once(event, state, step);
         self.nothing_begins_that_may_not(before, event, step);
+        self.a_resumed_session_was_there_before(state, step);
         self.budgets_are_kept(state, step);
         self.nodes_begin_once_and_behind_their_gates(step);
         self.what_is_open_is_of_nodes_under_way(state);
@@ -434,6 +438,22 @@ impl Laws {
             !spec.sessions.is_empty() && self.child_spent(&planned.id).turns == began
         };
         u32::try_from(state.bookkeeping.open.iter().filter(is_counted).count()).unwrap_or(u32::MAX)
+    }
+
+    /// Only a session that was planned before is resumed.
+    fn a_resumed_session_was_there_before(&mut self, state: &RunState, step: &Decision) {
+        for planned in &step.effects {
+            let Effect::StartSession(plan) = &planned.effect else { continue };
+            let is_known = self.sessions.contains(&plan.session);
+            assert!(is_known || !plan.resume, "{} has {plan:?}; {}", planned.id, self.told());
+            self.sessions.insert(plan.session.clone());
+        }
+        // A pause may defer a session.
+        for planned in &state.bookkeeping.open {
+            if let Effect::StartSession(plan) = &planned.effect {
+                self.sessions.insert(plan.session.clone());
+            }
+        }
     }
 
     fn budgets_are_kept(&mut self, state: &RunState, step: &Decision) {

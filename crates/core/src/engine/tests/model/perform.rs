@@ -8,7 +8,8 @@ use crate::effect::{Effect, Planned};
 use crate::engine::Ledger;
 use crate::engine::allowance::Allowance;
 use crate::event::{
-    LandingEnd, PrepareEnd, RunEnd, SaveEnd, SessionEnd, SessionVerdict, ShellEnd, WorktreeEnd,
+    LandingEnd, PrepareEnd, RunEnd, SaveEnd, SessionEnd, SessionFailure, SessionVerdict, ShellEnd,
+    WorktreeEnd,
 };
 use crate::id::{EffectId, RunId};
 use crate::looping::LoopMode;
@@ -179,12 +180,13 @@ impl World {
     }
 
     fn session_end(&mut self) -> SessionEnd {
-        let verdict = match self.seldom(10) {
+        let verdict = match self.seldom(11) {
             0..=3 => SessionVerdict::Completed,
             4 => SessionVerdict::RateLimited { resets_at: None },
             5 => SessionVerdict::Transient { what: "529".into() },
             6 | 7 => SessionVerdict::Interrupted { what: "killed".into() },
             8 => SessionVerdict::TimedOut,
+            9 => SessionVerdict::Failed { cause: SessionFailure::Model, what: "404".into() },
             _ => SessionVerdict::Failed { cause: Default::default(), what: "broken".into() },
         };
         let words = ["SIGNAL", "words", "<status>passing</status>"][self.roll(3)];

@@ -13,6 +13,7 @@ fn input(name: &str, kind: InputKind, choices: &[&str]) -> WorkflowInput {
         required: true,
         default: None,
         choices: choices.iter().map(|choice| json!(choice)).collect(),
+        range: Default::default(),
     }
 }
 

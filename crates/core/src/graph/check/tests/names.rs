@@ -4,7 +4,7 @@ use super::*;
 use crate::graph::builder::{
     LoopRounds, agent, check, check_all, command, review, shell, skill, task_loop, turns, workflow,
 };
-use crate::graph::workflow::{InputKind, SessionOptions, WorkflowInput};
+use crate::graph::workflow::{Effort, InputKind, SessionOptions, WorkflowInput};
 use crate::looping::LoopMode;
 use serde_json::json;
 
@@ -162,23 +162,32 @@ fn a_value_has_only_what_its_node_gives() {
 }
 
 #[test]
-fn a_model_is_no_template() {
+fn a_model_is_a_template_over_names_that_exist() {
     let model = |model: &str| SessionOptions { model: Some(model.into()), ..SessionOptions::default() };
-    let builder = Builder::new("w")
-        .settings(model("{{ inputs.model }}"))
-        .start(prompt("a").id("a").model("{{ input }}"))
-        .then(prompt("b").model("opus"));
-    let hint = "(write the name of a model)";
+    let builder = |all: &str, one: &str| {
+        Builder::new("w")
+            .optional("model", InputKind::Text, "opus")
+            .settings(model(all))
+            .start(prompt("a").id("a").model(one).fallback("sonnet"))
+    };
+    assert_eq!(said(builder("{{ inputs.model }}", "{{ inputs.model }}")), Vec::<String>::new());
     assert_eq!(
-        said(builder),
+        said(builder("{{ inputs.modle }} {{ outputs.a.text }}", "{{ inputs.model }} {{ nobody }}")),
         [
-            format!(
-                "error: there is no model `{{{{ inputs.model }}}}`: `model` cannot be a template → settings.model {hint}"
-            ),
-            format!(
-                "error: there is no model `{{{{ input }}}}`: `model` cannot be a template → a.model {hint}"
-            ),
+            "error: there is no input `modle` → settings.model (did you mean `model`?)",
+            "error: the model of a workflow cannot use `outputs` → settings.model (use `inputs`, or set the `model` of a node)",
+            "error: `nobody` is undefined → a.model[0] (the names are input, inputs, outputs, run, task, iteration, feedback)",
         ]
+    );
+}
+
+#[test]
+fn the_driver_accepts_the_effort() {
+    let builder = |driver: &str| work().then(prompt("x").id("x").driver(driver).effort(Effort::High));
+    assert_eq!(said(builder("claude")), Vec::<String>::new());
+    assert_eq!(
+        said(builder("codex")),
+        ["error: driver `codex` cannot do what `effort` needs → x.effort (it works with claude)"]
     );
 }
 
@@ -320,8 +329,15 @@ fn what_is_written_out_for_another_workflow_must_fit_it() {
     for (name, kind) in kinds {
         let choices = if name == "t" { vec![json!("cat"), json!("dog")] } else { Vec::new() };
         let (name, description) = (name.to_owned(), None);
-        inner =
-            inner.input(WorkflowInput { name, description, kind, required: false, default: None, choices });
+        inner = inner.input(WorkflowInput {
+            name,
+            description,
+            kind,
+            required: false,
+            default: None,
+            choices,
+            range: Default::default(),
+        });
     }
     known.workflows.insert("inner".into(), Some(inner.end().unwrap()));
     let told = |given: [(&str, &str); 4]| {
@@ -392,6 +408,7 @@ fn inputs_agree_with_themselves() {
         required: false,
         default: Some(default),
         choices: choices.to_vec(),
+        range: Default::default(),
     };
     let builder = Builder::new("w")
         .input(input("a", InputKind::Text, json!("fast"), &[json!("slow"), json!("full")]))
@@ -410,5 +427,25 @@ fn inputs_agree_with_themselves() {
             "error: two inputs are called `c` → inputs[c]",
             "warning: `d` is required, so its default is never used → inputs[d]",
         ]
+    );
+}
+
+#[test]
+fn the_tools_of_a_session_exist_and_their_patterns_can_match() {
+    let with = |tools: &[&str]| said(work().then(prompt("x").tools(tools.iter().copied()).id("look")));
+    let sound = ["Read", "read_file", "Bash(git diff:*)", "mcp__docs__*", "LSP"];
+    assert_eq!(with(&sound), Vec::<String>::new());
+    assert_eq!(
+        with(&["Raed", "Bash(git", "Bash(a && b)", "sing"]),
+        [
+            "error: there is no tool `raed` → look.tools[0] (did you mean `Read`?)",
+            "error: the brackets in `Bash(git` are empty or do not match → look.tools[1] (write `NAME` or `NAME(PATTERN)`: `Bash(git diff:*)`)",
+            "error: `Bash(a && b)`: Windlass checks each command of a line separately, so no command can match this → look.tools[2] (write one rule for each command)",
+            "error: there is no tool `sing` → look.tools[3]",
+        ]
+    );
+    assert_eq!(
+        said(work().then(prompt("x").driver("codex").reads_only().id("look"))),
+        ["error: driver `codex` cannot do what `tools` needs → look.tools (it works with claude)"]
     );
 }

@@ -533,7 +533,7 @@ fn branches_that_make_no_sense_are_said() {
     assert_eq!(
         said(builder(0)),
         [
-            "warning: `a` and `b` both have sessions that may change files, in one workspace → parallel.branches[b] (run them one after the other with `limit: 1`, or use `agent` nodes whose agents list only tools that read, such as `tools: [read, grep, glob]`)"
+            "warning: `a` and `b` both have sessions that may change files, in one workspace → parallel.branches[b] (run them one after the other with `limit: 1`, or give sessions that only look `tools: read`)"
         ]
     );
     // What is advised there is not complained about here.
@@ -645,4 +645,163 @@ fn a_plugins_loop_has_no_other_session_beside_it() {
     assert!(is_refused(&lanes(0, session)), "{:?}", lanes(0, session));
     assert!(!is_refused(&lanes(1, session)));
     assert!(!is_refused(&lanes(0, |b| b.then(shell("y").id("y")))));
+}
+
+#[test]
+fn a_session_continues_one_that_is_there() {
+    let next = |other: &str| prompt("x").continues(other).id("next");
+    assert_eq!(said(work().then(next("work"))), nothing());
+    assert_eq!(said(work().then(prompt("x").when("input").id("a")).then(next("a"))), nothing());
+    assert_eq!(
+        said(work().then(next("wrok"))),
+        ["error: there is no node `wrok` → next.continue (did you mean `work`?)"]
+    );
+    assert_eq!(
+        said(work().then(shell("x").id("a")).then(next("a"))),
+        ["error: `a` has no session: it is a `shell` node → next.continue"]
+    );
+    assert_eq!(
+        said(work().then(next("a")).then(prompt("x").id("a"))),
+        ["error: `a` runs later, so it has no session yet → next.continue"]
+    );
+    let ways = |b: Steps| b.then(next("a"));
+    assert_eq!(
+        said(work().if_("input", |b| b.then(prompt("x").id("a")), ways)),
+        ["error: `a` is in the other branch of the `if` → next.continue"]
+    );
+}
+
+#[test]
+fn a_session_continues_itself_only_if_it_runs_again() {
+    let own = || prompt("x").continues("own").id("own");
+    assert_eq!(
+        said(work().then(own())),
+        [
+            "error: `own` continues its own session, but runs only once → own.continue (put it in a `loop`, or name a node before it)"
+        ]
+    );
+    assert_eq!(said(work().then(own().retry(1, Duration::ZERO))), nothing());
+    assert_eq!(said(work().loop_(LoopRounds::times(2), |b| b.then(own()))), nothing());
+    let after = |b: Steps| b.then(prompt("x").continues("own").id("a")).then(own());
+    assert_eq!(said(work().loop_(LoopRounds::times(2), after)), nothing());
+}
+
+#[test]
+fn no_two_branches_continue_one_session_at_once() {
+    let next = |id: &str, other: &str| prompt("x").continues(other).id(id);
+    let lanes = |limit: u32, second: &'static str| {
+        move |lanes: ParallelBranches| {
+            lanes
+                .limit(limit)
+                .branch("x", move |b| b.then(agent("reader").prompt("x").continues("work").id("a")))
+                .branch("y", move |b| b.then(agent("reader").prompt("x").continues(second).id("b")))
+        }
+    };
+    let at_once = "error: `b` continues the same session as `a`, which runs at the same time → b.continue (continue it in one branch only, or run the branches in turn with `limit: 1`)";
+    assert_eq!(said(work().parallel(lanes(0, "work"))), [at_once]);
+    assert_eq!(said(work().then(next("more", "work")).parallel(lanes(0, "more"))), [at_once]);
+    assert_eq!(said(work().then(prompt("x").id("other")).parallel(lanes(0, "other"))), nothing());
+    assert_eq!(
+        said(work().parallel(lanes(0, "a"))),
+        ["error: `a` runs at the same time, in another branch → b.continue"]
+    );
+    let in_turn = said(work().parallel(lanes(1, "work")));
+    assert!(in_turn.iter().all(|text| text.starts_with("warning")), "{in_turn:?}");
+}
+
+#[test]
+fn a_session_continues_one_of_the_same_task_and_driver() {
+    let next = |other: &str| prompt("x").continues(other).id("next");
+    let tasks = || task_loop().each(|task| task.then(prompt("{{ task.id }}").id("a")));
+    assert_eq!(
+        said(work().then(tasks()).then(next("a"))),
+        [
+            "error: `a` is in a `task_loop`, where each task has its own sessions → next.continue (continue a session of the same task, or pass on `outputs`)"
+        ]
+    );
+    let inside = task_loop().each(|task| task.then(next("work")));
+    assert_eq!(
+        said(work().then(inside)),
+        [
+            "error: `work` is outside of the `task_loop`, where each task has its own sessions → next.continue (continue a session of the same task, or pass on `outputs`)"
+        ]
+    );
+    let both = task_loop().each(|task| task.then(prompt("{{ task.id }}").id("a")).then(next("a")));
+    assert_eq!(said(work().then(both)), nothing());
+    assert_eq!(
+        said(work().then(next("work").driver("codex"))),
+        [
+            "error: the session of `work` is one of `claude`, not of `codex` → next.continue (give both nodes the same `driver`)"
+        ]
+    );
+}
+
+#[test]
+fn branches_whose_sessions_only_read_do_not_collide() {
+    let lanes = |second: &'static [&'static str]| {
+        move |lanes: ParallelBranches| {
+            lanes
+                .branch("x", |b| b.then(prompt("x").id("a").reads_only()))
+                .branch("y", |b| b.then(prompt("y").id("b").tools(second.iter().copied())))
+                .branch("z", |b| b.then(prompt("z").id("c")))
+        }
+    };
+    assert_eq!(said(work().parallel(lanes(&["Read", "WebFetch"]))), nothing());
+    let both = said(work().parallel(lanes(&["Read", "Edit"])));
+    assert_eq!(both.len(), 1, "{both:?}");
+}
+
+#[test]
+fn a_computed_number_counts_as_its_bound_and_as_one() {
+    let rounds = |most: u64| {
+        Builder::new("w")
+            .optional("n", crate::graph::workflow::InputKind::Integer, 5)
+            .budget(Budget { turns: Some(3), ..Budget::default() })
+            .start(prompt("{{ input }}").id("work"))
+            .loop_(LoopRounds::times(1), |b| b.then(prompt("x").id("x")))
+            .id("l")
+            .computed(crate::graph::workflow::NodeNumber::Max, "inputs.n", most)
+    };
+    assert_eq!(said(rounds(9)), nothing(), "it may run only once");
+    assert_eq!(said(rounds(4)), ["error: `inputs.n` must be at most 4, and its default is 5 → l.loop.max"]);
+    let workflow = rounds(9).end().expect("a workflow");
+    let worst = crate::graph::upper_bound::worst(
+        &Workflow { budget: Budget::default(), ..workflow },
+        &Default::default(),
+    );
+    assert_eq!(worst.turns, crate::graph::upper_bound::UpperBound::AtMost(10));
+}
+
+#[test]
+fn a_loop_that_runs_forever_needs_a_budget_and_nothing_else() {
+    let rounds = |rounds: LoopRounds| work().loop_(rounds, |b| b.then(prompt("x").id("x"))).id("l");
+    let budget = Budget { turns: Some(9), ..Budget::default() };
+    assert_eq!(said(rounds(LoopRounds::forever()).budget(budget)), nothing());
+    assert_eq!(
+        said(rounds(LoopRounds::forever())),
+        [
+            "error: nothing ends this loop: a loop that runs forever needs a budget → l.loop.forever (give it a budget: `budget: { turns: 50 }` or `budget: { time: 8h }`)"
+        ]
+    );
+    assert_eq!(
+        said(rounds(LoopRounds::forever().max(3)).budget(budget)),
+        [
+            "error: a loop that runs forever has neither `until` nor `max` → l.loop.forever (leave out one of them)"
+        ]
+    );
+}
+
+#[test]
+fn only_parallel_tasks_have_branches_to_keep() {
+    let tasks = |jobs: u32| {
+        let tasks = task_loop().jobs(jobs).keeps_branches().id("t");
+        said(work().then(tasks.each(|task| task.then(prompt("{{ task.id }}").id("a")))))
+    };
+    assert_eq!(
+        tasks(1),
+        [
+            "error: with one job at a time the tasks have no branches of their own to keep → t.task_loop.land (set `jobs: 2`, or leave out `land`)"
+        ]
+    );
+    assert!(!tasks(2).iter().any(|text| text.contains("land")), "{:?}", tasks(2));
 }

@@ -146,12 +146,13 @@ fn step(id: &str, act: NodeKind) -> Node {
         retry: Default::default(),
         budget: Default::default(),
         on_failure: OnFailure::Fail,
+        computed: Default::default(),
     }
 }
 
 fn prompt(id: &str) -> Node {
     let source = PromptSource::Prompt { prompt: Template("x".to_owned()) };
-    step(id, NodeKind::Session(Session { source, turns: None, schema: None }))
+    step(id, NodeKind::Session(Session::new(source)))
 }
 
 fn spec(workflow: &str, body: Vec<Node>) -> Spec {
@@ -159,6 +160,8 @@ fn spec(workflow: &str, body: Vec<Node>) -> Spec {
         AgentCommand { name: "sim".to_owned(), program: "/sim".to_owned(), model: None, args: Vec::new() };
     let session_settings = SessionSettings {
         driver,
+        models: Vec::new(),
+        effort: None,
         isolation: Isolation::Strict,
         permissions: Default::default(),
         entity: None,
@@ -172,6 +175,7 @@ fn spec(workflow: &str, body: Vec<Node>) -> Spec {
         input: "x".to_owned(),
         inputs: BTreeMap::new(),
         kinds: BTreeMap::new(),
+        ranges: BTreeMap::new(),
         body,
         sessions: ids.into_iter().map(|id| (id, session_settings.clone())).collect(),
         workspace: "/w".to_owned(),
@@ -228,6 +232,7 @@ fn nodes_have_headings_by_their_depth_and_an_end() {
     let again = NodeKind::Loop(LoopNode {
         until: vec![Expression("true".to_owned())],
         max: 3,
+        forever: false,
         body: vec![prompt("fix")],
     });
     let mut human = of(vec![step("again", again), prompt("b")]);
@@ -271,6 +276,7 @@ fn a_task_is_told_by_its_number_and_name_and_how_it_went() {
         max: 0,
         jobs: 2,
         attempts: 1,
+        keeps_branches: false,
         before_each: vec![step("clear", NodeKind::ClearContext)],
         body: vec![prompt("do")],
     });
@@ -389,7 +395,8 @@ fn what_a_pause_holds_back_is_not_said_to_go_on() {
 
 #[test]
 fn another_try_says_which_of_how_many_when_and_why_below_its_node() {
-    let again = NodeKind::Loop(LoopNode { until: Vec::new(), max: 3, body: vec![prompt("fix")] });
+    let again =
+        NodeKind::Loop(LoopNode { until: Vec::new(), max: 3, forever: false, body: vec![prompt("fix")] });
     let mut human = of(vec![step("again", again), prompt("b")]);
     told(&mut human, begins("again", "loop"));
     told(&mut human, begins("fix@1", "prompt"));

@@ -1,0 +1,154 @@
+//! Reads numbers and times that a run may compute: `5`, `inputs.rounds`, or `{ from: …, at_most: 5 }`.
+//!
+//! Each returns the number itself or, for a computed one, its upper bound; the expression goes to
+//! [`FieldReader::computed`].
+
+use windlass_core::graph::workflow::{Expression, InputKind, NodeNumber};
+
+use super::field_reader::FieldReader;
+use super::keys::FROM;
+use crate::json::{JsonNode, JsonValue};
+
+impl FieldReader<'_> {
+    /// Reads a count. `written` reads one that is written out.
+    pub(super) fn count_or_computed(
+        &mut self,
+        (path, node): (&str, &JsonNode),
+        number: NodeNumber,
+        written: impl FnOnce(&mut Self, &str, &JsonNode) -> Option<u32>,
+    ) -> Option<u32> {
+        match self.computed_number((path, node), number, "at_most: 10", Self::some) {
+            Some(bound) => bound,
+            None => {
+                if let JsonValue::Text(text) = &node.value
+                    && text.parse::<u64>().is_err()
+                    && !text.trim().is_empty()
+                {
+                    let hint = format!("to compute it, write `{{ from: {}, at_most: 10 }}`", text.trim());
+                    self.wrong_with(path, "a whole number", node, Some(hint));
+                    return None;
+                }
+                written(self, path, node)
+            }
+        }
+    }
+
+    /// Reads a time in milliseconds. `written` reads one that is written out.
+    pub(super) fn time_or_computed(
+        &mut self,
+        (path, node): (&str, &JsonNode),
+        number: NodeNumber,
+        written: impl FnOnce(&mut Self, &str, &JsonNode) -> Option<u64>,
+    ) -> Option<u64> {
+        match self.computed_number((path, node), number, "at_most: 1h", Self::time) {
+            Some(bound) => bound,
+            None => written(self, path, node),
+        }
+    }
+
+    /// Reads a computed number and returns its bound. The outer `None` means that the number is written out.
+    fn computed_number<T: FromBound>(
+        &mut self,
+        (path, node): (&str, &JsonNode),
+        number: NodeNumber,
+        example: &str,
+        read_bound: impl FnOnce(&mut Self, &str, &JsonNode) -> Option<T>,
+    ) -> Option<Option<T>> {
+        match &node.value {
+            JsonValue::Object(_) => Some(self.read_map((path, node), number, example, read_bound)),
+            JsonValue::Text(text) => {
+                let name = input_name(text)?;
+                Some(self.read_input(path, node, (number, text.trim(), name), example))
+            }
+            JsonValue::Null | JsonValue::Boolean(_) | JsonValue::Number(_) | JsonValue::List(_) => None,
+        }
+    }
+
+    fn read_map<T>(
+        &mut self,
+        (path, node): (&str, &JsonNode),
+        number: NodeNumber,
+        example: &str,
+        read_bound: impl FnOnce(&mut Self, &str, &JsonNode) -> Option<T>,
+    ) -> Option<T> {
+        let map = self.map(path, node, FROM)?;
+        let from = self.need(&map, "from", FieldReader::expression);
+        let bound = self.take(&map, "at_most", read_bound);
+        if map.get("at_most").is_none() && !self.is_open(map.at) && map.get("from").is_some() {
+            self.error(node.at, &format!("`{path}` has no upper bound"), Some(format!("add `{example}`")));
+        }
+        if let Some(member) = map.get("from") {
+            // A mistake in the expression is a mistake of the field.
+            self.mark_first(path, member.key_at, member.node.at);
+        }
+        self.computed.insert(number, from?);
+        bound
+    }
+
+    fn read_input<T: FromBound>(
+        &mut self,
+        path: &str,
+        node: &JsonNode,
+        (number, text, name): (NodeNumber, &str, &str),
+        example: &str,
+    ) -> Option<T> {
+        let input = self.inputs.iter().find(|input| input.name == name);
+        let (kind, most) = match input {
+            Some(input) => (input.kind, input.range.maximum),
+            // The check reports an unknown input.
+            None => (InputKind::Integer, Some(1.0)),
+        };
+        let with_map = format!("{{ from: {text}, {example} }}");
+        if !matches!(kind, InputKind::Integer | InputKind::Number) {
+            let message = format!("`{path}` must be a number, and input `{name}` is {}", kind.wanted());
+            self.error(
+                node.at,
+                &message,
+                Some(format!("write `{with_map}`, or give the input another type")),
+            );
+            return None;
+        }
+        let Some(bound) = most.and_then(T::from_maximum) else {
+            let message = format!("`{path}` has no upper bound: input `{name}` has no `maximum`");
+            let hint = format!("give the input a `maximum` of at least 1, or write `{with_map}`");
+            self.error(node.at, &message, Some(hint));
+            return None;
+        };
+        self.computed.insert(number, Expression(text.to_owned()));
+        Some(bound)
+    }
+
+    /// Records a position that replaces the one of the same path.
+    fn mark_first(&mut self, path: &str, key_at: usize, at: usize) {
+        self.current_part.fields.retain(|field| *field.path != *path);
+        self.mark(path, key_at, at);
+    }
+}
+
+/// A bound that the `maximum` of an input gives.
+trait FromBound: Sized {
+    fn from_maximum(most: f64) -> Option<Self>;
+}
+
+impl FromBound for u32 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the number is in range")]
+    fn from_maximum(most: f64) -> Option<u32> {
+        (1.0..=f64::from(u32::MAX)).contains(&most).then(|| most.floor() as u32)
+    }
+}
+
+/// A time, of which an input gives the seconds.
+impl FromBound for u64 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the number is in range")]
+    fn from_maximum(most: f64) -> Option<u64> {
+        (0.001..1e12).contains(&most).then(|| (most * 1000.0).round() as u64)
+    }
+}
+
+/// Returns the name in `inputs.NAME`.
+pub(super) fn input_name(text: &str) -> Option<&str> {
+    let name = text.trim().strip_prefix("inputs.")?;
+    let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    is_name.then_some(name)
+}
