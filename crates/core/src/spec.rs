@@ -74,6 +74,9 @@ pub struct Spec {
     pub policy: Policy,
     #[serde(default)]
     pub limits: TimeLimits,
+    /// The expression over the inputs for the time limit of the run, up to the one in `limits`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_from: Option<Expression>,
     /// The budget of the whole run, its child runs included.
     #[serde(default)]
     pub budget: Budget,
@@ -190,6 +193,20 @@ pub struct SessionSettings {
     /// An empty tracker path is replaced with a default at the same time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rules: Option<LoopRules>,
+    /// The drivers of which an input chooses one, until the inputs are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub choice: Option<Box<DriverChoice>>,
+}
+
+/// The drivers that an input may name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DriverChoice {
+    pub input: String,
+    /// The settings with each driver.
+    pub settings: BTreeMap<String, SessionSettings>,
+    /// The reasons why other drivers cannot be used.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub missing: BTreeMap<String, String>,
 }
 
 impl SessionSettings {

@@ -40,6 +40,7 @@ fn spec() -> Given {
         permissions: Default::default(),
         entity: None,
         rules: None,
+        choice: None,
     };
     let run = Spec {
         workflow: "loop".into(),
@@ -62,6 +63,7 @@ fn spec() -> Given {
         runs: None,
         policy: Policy { on_permission: OnPermission::Deny, on_question: OnQuestion::Fail },
         limits: TimeLimits::default(),
+        timeout_from: None,
         budget: Default::default(),
         others: Default::default(),
         parent: None,

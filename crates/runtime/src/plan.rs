@@ -27,6 +27,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use windlass_core::engine::{InputError, settle_inputs};
 use windlass_core::entity::EntityKind;
 use windlass_core::graph::upper_bound::worst;
 use windlass_core::graph::workflow::{Budget, Workflow};
@@ -242,6 +243,7 @@ fn planned(
         );
         spec.others.insert(session_settings.workflow.clone(), session_settings);
     }
+    settle_inputs(&mut spec).map_err(unsettled)?;
     flags::one_driver(request, &spec)?;
     jobs::need_a_repository(&request.flags, &spec, &mut warnings)?;
     jobs::note_missing_checks(&spec, &mut warnings);
@@ -254,6 +256,14 @@ fn planned(
     let durability = config::durability_of(&resolved.settings);
     let warnings = each_once(found.into_iter().chain(warnings.into_iter().map(ProblemPart::from)));
     Ok(Plan { spec, workflow: main.workflow, worst, warnings, notes, durability, worktree })
+}
+
+fn unsettled(error: InputError) -> UserError {
+    let kind = match error {
+        InputError::Value(_) => UserErrorKind::Usage,
+        InputError::MissingDriver(_) => UserErrorKind::Agent,
+    };
+    UserError::new(kind, error.to_string())
 }
 
 /// Decides whether a session uses the simulated agent of this binary.

@@ -32,7 +32,7 @@ use serde_json::{Value, json};
 use windlass_core::effect::{Effect, Planned};
 use windlass_core::engine;
 use windlass_core::event::{Event, ShellEnd};
-use windlass_core::graph::builder::{Builder, LoopRounds, clear_context, shell};
+use windlass_core::graph::builder::{Builder, LoopRounds, clear_context, each_of, shell};
 use windlass_core::graph::workflow::Node;
 use windlass_core::id::{EffectId, RunId};
 use windlass_core::run::RunState;
@@ -46,7 +46,7 @@ const WINDOW: usize = 50;
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let [base, scenario, options @ ..] = words.as_slice() else {
-        panic!("usage: steps DIR steps|grow|parallel|runs|floor [--OPTION VALUE ...]");
+        panic!("usage: steps DIR steps|grow|parallel|each|runs|floor [--OPTION VALUE ...]");
     };
     let given: HashMap<&str, &str> =
         options.chunks(2).map(|pair| (pair[0].as_str(), pair[1].as_str())).collect();
@@ -62,6 +62,7 @@ fn main() {
         "steps" => bench(number("--state", 4096)).one_run(number("--count", 1000), Shape::Loop),
         "grow" => bench(number("--delta", 1024)).one_run(number("--count", 2000), Shape::Sequence),
         "parallel" => bench(number("--state", 1024)).parallel(number("--branches", 100)),
+        "each" => bench(number("--state", 1024)).one_run(number("--count", 1000), Shape::Items),
         "runs" => bench(number("--state", 1024)).runs(number("--count", 200), number("--steps", 5)),
         "floor" => bench(number("--state", 4096)).floor(number("--count", 1000)),
         other => panic!("no scenario is named `{other}`"),
@@ -78,6 +79,8 @@ enum Shape {
     Sequence,
     /// All at once.
     Parallel,
+    /// One node for each item of a list, eight at a time.
+    Items,
 }
 
 impl Shape {
@@ -87,6 +90,10 @@ impl Shape {
         let built = match self {
             Shape::Loop => begin.loop_(LoopRounds::times(count as u32), |round| round.then(node(0))),
             Shape::Sequence => (0..count).fold(begin, |all, n| all.then(node(n))),
+            Shape::Items => {
+                let items = (0..count).map(|n| json!({"number": n, "title": format!("item {n}")})).collect();
+                begin.then(each_of("item", items).jobs(8).each(|item| item.then(node(0))))
+            }
             Shape::Parallel => begin.parallel(|lanes| {
                 (0..count).fold(lanes, |all, n| all.branch(format!("b{n}"), |lane| lane.then(node(n))))
             }),
@@ -192,6 +199,7 @@ impl Bench {
             runs: None,
             policy: Policy { on_permission: OnPermission::Deny, on_question: OnQuestion::Fail },
             limits: TimeLimits::default(),
+            timeout_from: None,
             budget: Default::default(),
             others: Default::default(),
             parent: None,

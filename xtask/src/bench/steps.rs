@@ -22,6 +22,7 @@ pub(crate) fn run(_: &Path) -> Result<(), String> {
     println!("{:<58} {:>10}  goal", "steps: engine and store", "measured");
     bench.fixed()?;
     bench.growing()?;
+    bench.items()?;
     bench.linear("parallel", "--branches", 100, "branches in one run", "branch")?;
     bench.linear("runs", "--count", 200, "runs of five steps at once", "run")
 }
@@ -132,6 +133,22 @@ impl Bench {
         self.peer_told("  LangGraph, its DeltaChannel (beta)", delta, size, "");
         self.ratio("CPU of LangGraph / Windlass", store, list, "");
         self.ratio("CPU of LangGraph with its DeltaChannel / Windlass", store, delta, "");
+        Ok(())
+    }
+
+    /// Runs an `each` over 100 and over 1,000 items, eight at a time. The cost of an item should be the same.
+    fn items(&self) -> Result<(), String> {
+        let turn = |words| Turn { who: Who::Store, words, rounds: ROUNDS };
+        let (few, many) = (["each", "--count", "100"], ["each", "--count", "1000"]);
+        let [few, many] = self.in_turn([turn(&few), turn(&many)])?;
+        println!("`each` over 1,000 items, eight at a time, each printing 1 KB, compared with 100 items");
+        told("  CPU µs per item", many, |took| format!("{:.0}", took.cpu / 1000.0 * 1e6), "");
+        told("  bytes of the database per item", many, |took| format!("{:.0}", took.database / 1000.0), "");
+        if let (Some(few), Some(many)) = (few, many) {
+            line("  CPU per item / the same for 100", format!("{:.2}", many.cpu / few.cpu / 10.0), "<= 1.1");
+            let bytes = many.database / few.database / 10.0;
+            line("  bytes per item / the same for 100", format!("{bytes:.2}"), "<= 1.1");
+        }
         Ok(())
     }
 

@@ -340,6 +340,7 @@ fn wrap_up(
     }
     lane.at += 1;
     lane.before = Some(outcome.status);
+    lane.has_run = true;
     AfterNode::Next
 }
 

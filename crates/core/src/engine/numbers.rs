@@ -61,7 +61,7 @@ fn whole(value: &Value) -> Option<u64> {
 }
 
 /// Reads a time in milliseconds. A number is a number of seconds.
-fn span(value: &Value) -> Option<u64> {
+pub(super) fn span(value: &Value) -> Option<u64> {
     match value {
         Value::String(text) => parse_span(text),
         value => {

@@ -226,6 +226,14 @@ impl Builder {
         self
     }
 
+    /// Computes the time limit of a run from its inputs, up to `at_most` milliseconds.
+    #[must_use]
+    pub fn timeout_from(mut self, expression: impl Into<String>, at_most: u64) -> Builder {
+        self.workflow.settings.timeout_ms = Some(at_most);
+        self.workflow.settings.timeout_from = Some(Expression(expression.into()));
+        self
+    }
+
     /// Computes a number of the node that was added last when it starts, up to `at_most`.
     #[must_use]
     pub fn computed(mut self, number: NodeNumber, from: impl Into<String>, at_most: u64) -> Builder {

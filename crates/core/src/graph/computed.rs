@@ -6,6 +6,14 @@
 use super::workflow::{Expression, Node, NodeKind};
 use crate::words;
 
+/// Returns the name in `inputs.NAME`.
+pub fn input_name(text: &str) -> Option<&str> {
+    let name = text.trim().strip_prefix("inputs.")?;
+    let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    is_name.then_some(name)
+}
+
 words! {
     /// A number of a node that a run may compute.
     #[derive(PartialOrd, Ord)]

@@ -12,7 +12,7 @@ use crate::hook::permission::Isolation;
 use crate::id::NodeId;
 use crate::words;
 
-pub use super::computed::NodeNumber;
+pub use super::computed::{NodeNumber, input_name};
 pub use crate::engine::node::{
     AskNode, CheckNode, CriteriaLoopNode, EachNode, FailNode, FinallyNode, IfNode, Join, LandNode,
     ListSource, ListenNode, LoopNode, ParallelBranch, ParallelNode, PromptSource, PullRequestNode,
@@ -220,6 +220,7 @@ pub enum WaitUntil {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SessionOptions {
+    /// The name of the driver, or `inputs.NAME`.
     pub driver: Option<String>,
     /// The model, a template.
     pub model: Option<String>,
@@ -233,6 +234,9 @@ pub struct SessionOptions {
     pub timeout_ms: Option<u64>,
     /// The shell that runs command lines. Only a whole workflow has it.
     pub shell: Option<ShellProgram>,
+    /// The expression for the time limit of a run, up to `timeout_ms`. Only a whole workflow has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_from: Option<Expression>,
 }
 
 words! {

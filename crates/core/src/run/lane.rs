@@ -36,6 +36,9 @@ pub struct Lane {
     /// The status of the node before the current one. `None` if it was skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<FinalStatus>,
+    /// A node of it ended. False if the run skipped every node so far.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_run: bool,
     /// The signal of the last session that answers in plain text rather than by a schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub word: Option<SessionSignal>,

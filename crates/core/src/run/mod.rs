@@ -113,6 +113,8 @@ words! {
         AllDone = "all_done",
         /// Tasks are open, but `select` matches none of them.
         NoneSelected = "none_selected",
+        /// The run skipped every node of the branch.
+        NothingRan = "nothing_ran",
         /// A condition of the loop became true.
         Until = "until",
         ShellFailed = "shell_failed",
@@ -182,6 +184,7 @@ impl EndReason {
             | EndReason::OuterRun
             | EndReason::AllDone
             | EndReason::NoneSelected
+            | EndReason::NothingRan
             | EndReason::Until
             | EndReason::ShellFailed
             | EndReason::ShellUnknown

@@ -30,6 +30,7 @@ impl EndReason {
             EndReason::User => "by the user",
             EndReason::OuterRun => "its parent run ended it",
             EndReason::AllDone => "everything is done",
+            EndReason::NothingRan => "every node of it was skipped",
             EndReason::NoneSelected => "`select` matched none of the open tasks",
             EndReason::Until => "the end condition of the loop is true",
             EndReason::ShellFailed => "a command failed",

@@ -271,7 +271,16 @@ fn settings() -> BoxedStrategy<SessionOptions> {
         .prop_map(|(driver, models, effort, isolation, timeout_ms)| {
             let mut models = models.into_iter();
             let (model, fallbacks) = (models.next(), models.collect());
-            SessionOptions { driver, model, fallbacks, effort, isolation, timeout_ms, shell: None }
+            SessionOptions {
+                driver,
+                model,
+                fallbacks,
+                effort,
+                isolation,
+                timeout_ms,
+                shell: None,
+                timeout_from: None,
+            }
         })
         .boxed()
 }
@@ -422,7 +431,9 @@ fn workflow() -> impl Strategy<Value = Workflow> {
                 (body, last, env, gives, shell),
             )| {
                 let body = body.into_iter().chain(last).collect();
-                let settings = SessionOptions { shell, ..settings };
+                let computed = settings.timeout_ms.filter(|ms| ms % 2 == 0);
+                let timeout_from = computed.map(|_| Expression("inputs.n * 60".to_owned()));
+                let settings = SessionOptions { shell, timeout_from, ..settings };
                 let mut workflow = Workflow {
                     name,
                     description,

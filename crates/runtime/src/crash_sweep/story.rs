@@ -164,6 +164,7 @@ pub(crate) fn spec_of(workflow: &Workflow) -> Spec {
         runs: None,
         policy: Policy { on_permission: OnPermission::Deny, on_question: OnQuestion::Wait },
         limits: TimeLimits::default(),
+        timeout_from: None,
         budget: workflow.budget,
         others: BTreeMap::new(),
         parent: None,
@@ -194,6 +195,7 @@ pub(super) fn session_settings(rules: Option<LoopRules>) -> SessionSettings {
         permissions: PermissionRules::default(),
         entity: None,
         rules,
+        choice: None,
     }
 }
 

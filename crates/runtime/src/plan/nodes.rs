@@ -47,6 +47,7 @@ fn gather<'w>(body: &'w [Node], around: &SessionOptions, nodes: &mut Vec<Planned
             // Not inherited: the timeout of a block applies to the whole block.
             timeout_ms: own.timeout_ms,
             shell: None,
+            timeout_from: None,
         };
         let blocks = step.kind.blocks();
         nodes.push(PlannedNode { node: step, options: said.clone() });

@@ -8,15 +8,15 @@ use std::time::Duration;
 use windlass_core::entity::{Entity, EntityKind};
 use windlass_core::graph::check::nearest;
 use windlass_core::graph::template::is_plain;
-use windlass_core::graph::workflow::{NodeNumber, PromptSource, Session, Template, TurnLoop};
+use windlass_core::graph::workflow::{NodeNumber, PromptSource, Session, Template, TurnLoop, input_name};
 use windlass_core::hook::permission::Isolation;
 use windlass_core::looping::{
     DEFAULT_CONTINUE, DEFAULT_CONTINUE_WITHOUT_TRACKER, DEFAULT_MARKER, DEFAULT_TRACKER, LoopMode, LoopRules,
 };
 use windlass_core::registry::Registry;
 use windlass_core::spec::{
-    AgentCommand, Check, NotifySettings, OnPermission, OnQuestion, Plugin, Policy, SessionSettings, Spec,
-    TimeLimits,
+    AgentCommand, Check, DriverChoice, NotifySettings, OnPermission, OnQuestion, Plugin, Policy,
+    SessionSettings, Spec, TimeLimits,
 };
 use windlass_forms::settings::{Resolved, Settings};
 use windlass_peers::agent::doctor::find_program;
@@ -29,6 +29,9 @@ use crate::config::base_of;
 use crate::doctor::find_agent;
 use crate::home::Home;
 use crate::user_error::{UserError, UserErrorKind};
+
+/// A session, and the entity whose text it gets.
+type SessionSource<'a> = (&'a Session, Option<&'a Entity>);
 
 /// The inputs of a plan.
 pub(super) struct PlanInputs<'a> {
@@ -82,6 +85,10 @@ impl PlanInputs<'_> {
             runs: self.home.runs_folder(),
             policy: self.policy(),
             limits: self.limits(part),
+            timeout_from: self
+                .flags()
+                .timeout_ms
+                .map_or_else(|| part.workflow.settings.timeout_from.clone(), |_| None),
             budget: part.workflow.budget,
             others: BTreeMap::new(),
             parent: None,
@@ -107,8 +114,59 @@ impl PlanInputs<'_> {
         warnings: &mut Vec<String>,
     ) -> Result<SessionSettings, UserError> {
         let entity = self.entity(&session.source)?;
+        let own = node.options.driver.clone();
+        let name = self.pick("driver", self.flags().driver.clone(), own, self.settings().driver.clone());
+        let source = (session, entity);
+        match input_name(&name) {
+            Some(input) => self.settings_to_choose(part, node, source, input, warnings),
+            None => self.settings_with(part, node, source, &name, warnings),
+        }
+    }
+
+    /// Combines the settings with each driver that an input may name. Drivers that are not installed are known as
+    /// missing, and refused only if the input names one.
+    fn settings_to_choose(
+        &self,
+        part: &PlannedWorkflow<'_>,
+        node: &PlannedNode<'_>,
+        source: SessionSource<'_>,
+        input: &str,
+        warnings: &mut Vec<String>,
+    ) -> Result<SessionSettings, UserError> {
+        let definition = part.workflow.inputs.iter().find(|definition| definition.name == input);
+        let names = definition.into_iter().flat_map(|input| &input.choices).filter_map(|name| name.as_str());
+        let mut choice =
+            DriverChoice { input: input.to_owned(), settings: BTreeMap::new(), missing: BTreeMap::new() };
+        let mut problem = None;
+        for name in names {
+            match self.settings_with(part, node, source, name, warnings) {
+                Ok(settings) => drop(choice.settings.insert(name.to_owned(), settings)),
+                Err(missing) if missing.class == UserErrorKind::Agent => {
+                    choice.missing.insert(name.to_owned(), missing.text());
+                    problem.get_or_insert(missing);
+                }
+                Err(other) => return Err(other),
+            }
+        }
+        let none = || {
+            let text = format!("input `{input}` of workflow `{}` names no driver", part.workflow.name);
+            UserError::new(UserErrorKind::Configuration, text)
+        };
+        let first = choice.settings.values().next().cloned();
+        let first = first.ok_or_else(|| problem.unwrap_or_else(none))?;
+        Ok(SessionSettings { choice: Some(Box::new(choice)), ..first })
+    }
+
+    fn settings_with(
+        &self,
+        part: &PlannedWorkflow<'_>,
+        node: &PlannedNode<'_>,
+        (session, entity): SessionSource<'_>,
+        driver: &str,
+        warnings: &mut Vec<String>,
+    ) -> Result<SessionSettings, UserError> {
         let isolation = self.isolation(part, node, warnings)?;
-        let driver = self.driver(node, entity, warnings)?;
+        let driver = self.driver(node, entity, driver, warnings)?;
         let mut permissions = self.settings().permissions.clone();
         if let Some(entity) = entity {
             entity::narrow(
@@ -133,6 +191,7 @@ impl PlanInputs<'_> {
             permissions,
             entity: entity.cloned().map(Box::new),
             rules: session.turns.as_ref().map(|turns| self.rules(part, turns, warnings)).transpose()?,
+            choice: None,
         })
     }
 
@@ -248,31 +307,30 @@ impl PlanInputs<'_> {
         &self,
         node: &PlannedNode<'_>,
         entity: Option<&Entity>,
+        name: &str,
         warnings: &mut Vec<String>,
     ) -> Result<AgentCommand, UserError> {
-        let own = node.options.driver.clone();
-        let name = self.pick("driver", self.flags().driver.clone(), own, self.settings().driver.clone());
-        let configured = self.settings().agents.get(&name);
+        let configured = self.settings().agents.get(name);
         let bin = self.flags().agent_bin.clone().map(|bin| self.request.cwd.join(bin));
         let program = bin.or_else(|| configured.and_then(|agent| agent.program.clone()).map(PathBuf::from));
-        let program = match find_agent(self.home, &name, program.as_deref()) {
+        let program = match find_agent(self.home, name, program.as_deref()) {
             Ok(program) => program,
             // A dry run starts no agent, so it needs none.
             Err(problem) if self.request.dry_run && problem.class == UserErrorKind::Agent => {
                 warnings.push(format!("a run would be refused: {}", problem.text()));
-                program.unwrap_or_else(|| PathBuf::from(&name))
+                program.unwrap_or_else(|| PathBuf::from(name))
             }
             Err(problem) => return Err(problem),
         };
-        let is_own = self.home.agents.named(&name).is_some_and(|dialect| dialect.program().is_none());
+        let is_own = self.home.agents.named(name).is_some_and(|dialect| dialect.program().is_none());
         if is_own {
             check_sim_format(self.home.var("WINDLASS_SIM_FORMAT"))?;
         }
         let mut args = configured.map(|agent| agent.args.clone()).unwrap_or_default();
         args.extend(self.request.agent_args.clone());
         // A template is filled in when the node starts.
-        let model = self.models(node, entity, &name).into_iter().next().filter(|model| is_plain(model));
-        Ok(AgentCommand { name, program: text_path(&program)?, model, args })
+        let model = self.models(node, entity, name).into_iter().next().filter(|model| is_plain(model));
+        Ok(AgentCommand { name: name.to_owned(), program: text_path(&program)?, model, args })
     }
 
     /// Picks the models, in the order in which they are tried. The workflow's choice wins over the entity's.

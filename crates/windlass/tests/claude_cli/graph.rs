@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use windlass_testkit::{Gate, Model, Request, Turn, reply, require_claude, say, tool, wait};
+use windlass_testkit::{Gate, Model, Request, Turn, fail, reply, require_claude, say, tool, wait};
 
 use crate::stage::{Ended, MINUTE, Stage, assert_nobody_left, bash, path};
 
@@ -368,4 +368,47 @@ fn an_answer_with_a_schema_is_a_value_for_the_next_node() {
         .map(|request| request.tool_names().iter().any(|name| name == "StructuredOutput"))
         .collect();
     assert_eq!(offered, [true, false]);
+}
+
+const CHOICES: &str = r#"
+name: choices
+nodes:
+  - id: plan
+    prompt: Plan it.
+    model: [no-such-model, claude-sonnet-4-5]
+    effort: low
+    tools: read
+  - { id: build, prompt: Build it., continue: plan }
+"#;
+
+#[test]
+fn a_session_tries_the_next_model_has_only_its_tools_and_is_continued_by_a_later_node() {
+    let stage = stage(require_claude!(), &[CHOICES]);
+    let file = stage.sealed.repo().join("written");
+    let written = path(&file);
+    let answer = move |request: &Request| {
+        let last = request.last_user_text();
+        if request.body["model"] == "no-such-model" {
+            fail(404, "not_found_error").message("model: no-such-model")
+        } else if last.contains("Build it.") {
+            say("Built.")
+        } else if last.contains("Plan it.") {
+            tool("Write", json!({"file_path": written, "content": "x"}))
+        } else {
+            say("Planned.")
+        }
+    };
+    let model = Model::script([]).default(reply(answer)).start();
+    let ended = run(&stage, &model, "choices", &[]);
+
+    assert_eq!(ended.of("run.finished")[0]["status"], "completed", "{}", ended.story());
+    assert!(!file.exists(), "a session with `tools: read` writes nothing");
+    let requests = model.requests();
+    let models: Vec<&Value> = requests.iter().map(|request| &request.body["model"]).collect();
+    assert_eq!(models[0], "no-such-model");
+    assert!(models.contains(&&json!("claude-sonnet-4-5")), "{models:?}");
+    let last = requests.last().unwrap();
+    assert!(last.mentions("Plan it.") && last.mentions("Planned.") && last.mentions("Build it."));
+    assert_eq!(last.session, requests[requests.len() - 2].session, "the conversation continues");
+    assert!(ended.story().contains("no-such-model"), "people see that the model is missing");
 }

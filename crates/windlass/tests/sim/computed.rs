@@ -66,3 +66,51 @@ fn a_called_workflow_refuses_a_number_outside_its_range() {
     let why = ran.finished()["detail"].as_str().unwrap().to_owned();
     assert!(why.contains("but it must be from 1 to 4"), "{why}");
 }
+
+const CHOSEN: &str = r#"
+name: chosen
+inputs:
+  agent: { choices: [sim, claude], default: sim }
+  minutes: { type: integer, default: 5 }
+settings: { driver: inputs.agent, timeout: { from: inputs.minutes * 60, at_most: 1h } }
+nodes:
+  - { id: work, prompt: Do it. }
+"#;
+
+#[test]
+fn an_input_chooses_the_driver_and_the_time_of_a_run() {
+    let place = place(CHOSEN);
+    let ran = place.go(&["run", "--workflow", "chosen", "--json"]);
+    ran.assert_ended(0, "completed", "turn_done", 1);
+    let missing = place.go(&["run", "--workflow", "chosen", "--input", "agent=claude"]);
+    assert_eq!(missing.code, 4, "{missing}");
+    assert!(missing.stderr.contains("claude"), "{missing}");
+    let wrong = place.go(&["run", "--workflow", "chosen", "--input", "agent=sing"]);
+    assert!(wrong.code == 2 && wrong.stderr.contains("must be one of sim, claude"), "{wrong}");
+    let long = place.go(&["run", "--workflow", "chosen", "--input", "minutes=90"]);
+    let why = "the `timeout` of workflow `chosen` must be at most 1h, and is 5400";
+    assert!(long.code == 2 && long.stderr.contains(why), "{long}");
+    assert!(place.prompts().len() == 1, "the refused runs started nothing");
+}
+
+#[test]
+fn a_called_workflow_gets_its_driver_and_its_time_from_its_inputs() {
+    let place = place(CHOSEN);
+    let outer =
+        |with: &str| format!("name: outer\nnodes:\n  - {{ id: inner, workflow: chosen, with: {with} }}\n");
+    let go = |with: &str| {
+        place.sealed.write("repo/.windlass/workflows/outer.yaml", outer(with));
+        place.go(&["run", "--workflow", "outer", "--json"])
+    };
+    let ran = go("{ agent: sim, minutes: 2 }");
+    assert_eq!((ran.code, place.prompts().len()), (0, 1), "{ran}");
+    let ran = go("{ agent: claude }");
+    assert_eq!((ran.code, &ran.finished()["reason"]), (4, &json!("prepare_failed")), "{ran}");
+    assert!(ran.finished()["detail"].as_str().unwrap().contains("claude"), "{ran}");
+    let ran = go("{ minutes: 61 }");
+    assert_eq!((ran.code, &ran.finished()["reason"]), (4, &json!("template")), "{ran}");
+    assert_eq!(
+        ran.finished()["detail"],
+        "the `timeout` of workflow `chosen` must be at most 1h, and is 3660"
+    );
+}

@@ -40,12 +40,13 @@ impl Example {
 
 fn examples() -> Vec<Example> {
     let folder = root().join("examples/workflows");
-    let entries = [folder.join("nodes"), folder].into_iter().flat_map(|folder| fs::read_dir(folder).unwrap());
+    let folders = [folder.join("nodes"), folder.join("ports"), folder];
+    let entries = folders.into_iter().flat_map(|folder| fs::read_dir(folder).unwrap());
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
     let is_document = |name: &str| name.ends_with(".yaml") && !name.ends_with(".test.yaml");
     files.retain(|file| file.to_str().is_some_and(is_document));
     files.sort();
-    assert!(files.len() > 20, "{}", files.len());
+    assert!(files.len() > 30, "{}", files.len());
     let example = |file: PathBuf| {
         let text = fs::read_to_string(&file).unwrap();
         let name = text.lines().find_map(|line| line.strip_prefix("name: ")).unwrap().to_owned();
@@ -57,6 +58,8 @@ fn examples() -> Vec<Example> {
 /// A place with all examples and their scripts, as somebody would copy them.
 fn place(examples: &[Example]) -> Place {
     let place = Place::with_settings("");
+    // Some workflows begin only in a clean checkout.
+    place.sealed.write("repo/.git/info/exclude", "tasks.json\n.windlass/\n");
     for Example { name, text, .. } in examples {
         place.sealed.write(format!("repo/.windlass/workflows/{name}.yaml"), text);
     }
@@ -76,6 +79,9 @@ fn run(place: &Place, example: &Example, script: Option<PathBuf>) -> Ran {
         Some(script) => command.env("WINDLASS_SIM_SCRIPT", script),
         None => command.env_remove("WINDLASS_SIM_SCRIPT"),
     };
+    // A program in this folder plays GitHub.
+    let path = std::env::var("PATH").unwrap();
+    command.env("PATH", format!("{}:{path}", root().join("examples/workflows/ports/bin").display()));
     finish(place, place.spawn(command), &example.text)
 }
 
@@ -149,7 +155,8 @@ fn a_dry_run_of_every_example_reaches_its_end_and_all_ways_reach_every_node() {
 #[test]
 fn every_example_has_tests_and_they_pass() {
     let place = Place::with_settings("");
-    for (from, to) in [("nodes", ".windlass/workflows"), ("", "sketches")] {
+    let folders = [("nodes", ".windlass/workflows"), ("ports", ".windlass/workflows"), ("", "sketches")];
+    for (from, to) in folders {
         let folder = root().join("examples/workflows").join(from);
         for file in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
             if file.extension().is_some_and(|extension| extension == "yaml") {
@@ -319,4 +326,17 @@ fn the_page_about_the_simulated_agent_opens_with_a_command_that_works_as_pasted(
     assert!(ran.code == 0 && ran.stdout.contains("completed: "), "{ran}");
     let checked = place.go(&["sim", "--check", root().join("examples/sim/demo.json").to_str().unwrap()]);
     assert!(checked.stdout.contains("turns: 2 and a default, steps: 17"), "{checked}");
+}
+
+/// The ports of workflows of other tools pass values as values.
+#[test]
+fn no_port_passes_a_value_through_a_file_or_a_here_document() {
+    let ports: Vec<Example> =
+        examples().into_iter().filter(|example| example.name.starts_with("port-")).collect();
+    assert!(ports.len() >= 6, "{}", ports.len());
+    for port in ports {
+        for way in ["<<", "task_loop", "tasks.json"] {
+            assert!(!port.text.contains(way), "{} has {way}", port.name);
+        }
+    }
 }

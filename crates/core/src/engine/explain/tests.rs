@@ -74,6 +74,7 @@ impl Story {
             runs: None,
             policy: Policy { on_permission: OnPermission::Deny, on_question: OnQuestion::Fail },
             limits: TimeLimits::default(),
+            timeout_from: None,
             budget: Default::default(),
             others: BTreeMap::new(),
             parent: None,

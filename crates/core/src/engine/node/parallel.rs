@@ -246,6 +246,12 @@ impl ParallelState {
     fn close(&mut self, at: usize, outcome: Outcome) {
         let is_left = outcome.status != FinalStatus::Completed;
         let Some(slot) = self.slots.get_mut(at) else { return };
+        let outcome = match slot {
+            BranchState::Open(lane) if !is_left && !lane.has_run && lane.at > 0 => {
+                done(EndReason::NothingRan)
+            }
+            BranchState::Open(_) | BranchState::Waiting | BranchState::Over(_) => outcome,
+        };
         let before = std::mem::replace(slot, BranchState::Over(outcome));
         if let (BranchState::Open(lane), true) = (before, is_left) {
             self.left.insert(at, lane);
@@ -271,6 +277,11 @@ fn branch_over(site: &mut NodeSite<'_>, at: usize, state: &mut ParallelState, ou
         }
     }
     state.close(at, outcome);
+}
+
+/// Decides whether the end of a branch can decide that of the block. A branch that was stopped or skipped cannot.
+fn takes_part(outcome: &Outcome) -> bool {
+    !matches!(outcome.reason, EndReason::NotNeeded | EndReason::NothingRan)
 }
 
 fn are_over(slots: &[BranchState]) -> bool {
@@ -340,7 +351,7 @@ impl ParallelNode {
     /// Returns the outcome if the block ends before all of its branches do.
     fn is_enough(&self, slots: &[BranchState]) -> Option<Outcome> {
         let mut over = slots.iter().filter_map(|slot| match slot {
-            BranchState::Over(outcome) if outcome.reason != EndReason::NotNeeded => Some(outcome),
+            BranchState::Over(outcome) if takes_part(outcome) => Some(outcome),
             BranchState::Over(_) | BranchState::Waiting | BranchState::Open(_) => None,
         });
         match self.join {
@@ -356,10 +367,12 @@ impl ParallelNode {
             BranchState::Over(outcome) => Some(outcome),
             BranchState::Waiting | BranchState::Open(_) => None,
         });
-        let bad: Vec<&Outcome> = over.filter(|outcome| outcome.status != FinalStatus::Completed).collect();
+        let (good, bad): (Vec<&Outcome>, Vec<&Outcome>) = over
+            .filter(|outcome| outcome.reason != EndReason::NothingRan)
+            .partition(|outcome| outcome.status == FinalStatus::Completed);
         match (self.join, bad.first()) {
             (_, None) => done(EndReason::AllDone),
-            (Join::Some, Some(_)) if bad.len() < slots.len() => done(EndReason::AllDone),
+            (Join::Some, Some(_)) if !good.is_empty() => done(EndReason::AllDone),
             (Join::FirstSuccess | Join::Some, Some(first)) => {
                 let detail = first.why();
                 Outcome::new(FinalStatus::Failed, EndReason::NoBranch)

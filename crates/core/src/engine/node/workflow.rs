@@ -13,7 +13,7 @@ use crate::engine::allowance::left_to;
 use crate::engine::frame::Frame;
 use crate::engine::output::give_value;
 use crate::engine::rehearsal::StubField;
-use crate::engine::{DecisionCx, done};
+use crate::engine::{DecisionCx, InputError, done, settle_inputs};
 use crate::event::{Event, RunEnd};
 use crate::graph::check::outline::Text;
 use crate::graph::ids::named;
@@ -179,6 +179,7 @@ impl WorkflowNode {
         };
         let mut spec = Spec { input: cx.spec.input.clone(), ..other.clone() };
         tell(cx, &site.node.id, site.frame, &self.inputs, &mut spec)?;
+        settle_inputs(&mut spec).map_err(unsettled)?;
         spec.seed = format!("{}/{}", cx.bookkeeping.seed, site.instance);
         spec.workspace.clone_from(&site.frame.workspace);
         spec.parent_env = site.frame.env(cx, site.node)?;
@@ -195,6 +196,14 @@ impl WorkflowNode {
         cx.plan_once(site.instance, Verb::Run, effect);
         Ok(SubRunState { run, spent: Spent::default(), is_ahead })
     }
+}
+
+fn unsettled(error: InputError) -> Outcome {
+    let reason = match error {
+        InputError::Value(_) => EndReason::Template,
+        InputError::MissingDriver(_) => EndReason::PrepareFailed,
+    };
+    failed(reason, error.to_string())
 }
 
 /// Reserves the first turn of a child run that takes turns. Otherwise child runs that start at the

@@ -180,8 +180,7 @@ fn gather(workflow: &str, body: &[Node], goals: &mut Vec<Goal>) {
         if node.when.is_some() {
             goals.push(Goal::Skipped(of()));
         }
-        let can_fail = node.kind.shape().stub_fields().contains(&StubField::Status);
-        if node.on_failure == OnFailure::Continue && can_fail {
+        if node.on_failure == OnFailure::Continue && !failing_nodes(node).is_empty() {
             goals.push(Goal::Fails(of()));
         }
         for block in node.kind.blocks() {
@@ -197,7 +196,11 @@ fn aim(spec: &Spec, goal: &Goal, steering: &mut Steering) {
         Goal::Walked(_) => {}
         Goal::Branch(of, condition) => drop(steering.conditions.insert(of.clone(), *condition)),
         Goal::Skipped(of) => drop(steering.whens.insert(of.clone(), false)),
-        Goal::Fails(of) => drop(steering.fails.insert(of.clone())),
+        Goal::Fails(of) => {
+            let node = find(body_of(spec, &of.workflow), &of.node);
+            let failing = node.map(failing_nodes).unwrap_or_default().into_iter();
+            steering.fails.extend(failing.map(|node| NodeOf { workflow: of.workflow.clone(), node }));
+        }
     }
 }
 
@@ -251,6 +254,14 @@ fn enter(node: &Node, of: &NodeOf, block: NodeBlock<'_>, steering: &mut Steering
         | Structure::Guarded(_)
         | Structure::Last(_)
         | Structure::Beside(_) => {}
+    }
+}
+
+/// Returns the nodes that must fail so that a node does: itself or, for a block, one in each of its sequences.
+fn failing_nodes(node: &Node) -> Vec<NodeId> {
+    match node.kind.shape().stub_fields().contains(&StubField::Status) {
+        true => vec![node.id.clone()],
+        false => node.kind.blocks().iter().filter_map(|block| failing_in(block.body)).collect(),
     }
 }
 

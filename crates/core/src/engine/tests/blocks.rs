@@ -655,3 +655,23 @@ fn some_branches_are_enough_once_all_have_ended() {
         assert_eq!(story.ended(), end);
     }
 }
+
+#[test]
+fn a_branch_in_which_the_run_skips_every_node_decides_nothing() {
+    let both = |join| {
+        let steps = Builder::new("w").start(clear_context()).parallel(|lanes| {
+            let lanes = lanes.branch("skipped", |lane| lane.then(shell("x").when("false").id("x")));
+            lanes.branch("runs", |lane| lane.then(shell("y").id("y"))).join(join)
+        });
+        Story::drawn(steps.id("both"))
+    };
+    let no_branch = (FinalStatus::Failed, EndReason::NoBranch);
+    let failed = |join| both(join).shell("y", false, "").ended();
+    assert_eq!(failed(Join::Some), no_branch);
+    assert_eq!(failed(Join::FirstSuccess), no_branch);
+    assert_eq!(failed(Join::Any), (FinalStatus::Failed, EndReason::ShellFailed));
+    for join in [Join::All, Join::Any, Join::FirstSuccess, Join::Some] {
+        let done = (FinalStatus::Completed, EndReason::AllDone);
+        assert_eq!(both(join).shell("y", true, "").ended(), done, "{join:?}");
+    }
+}

@@ -70,6 +70,7 @@ pub(super) fn session_settings(rules: Option<LoopRules>) -> SessionSettings {
         permissions: PermissionRules::default(),
         entity: None,
         rules,
+        choice: None,
     }
 }
 
@@ -114,6 +115,7 @@ pub(super) fn spec_of(body: Vec<Drawn>) -> Spec {
         runs: None,
         policy: Policy { on_permission: OnPermission::Deny, on_question: OnQuestion::Fail },
         limits: TimeLimits::default(),
+        timeout_from: None,
         budget: Budget::default(),
         others: BTreeMap::new(),
         parent: None,

@@ -1,17 +1,19 @@
 //! Checks that entities, drivers and checks exist and support what a node needs.
 
+use serde_json::Value;
+
 use super::context::{Ability, CheckContext};
 use super::diagnostic::{GraphDiagnostic, GraphDiagnostics};
 use super::outline::{Outline, OutlineNode};
 use super::suggest::{did_you_mean, shown};
 use crate::entity::EntityKind;
 use crate::graph::template::{is_plain, names_used};
-use crate::graph::workflow::{CheckNode, NodeKind, PromptSource, ReviewNode, Session, Template};
+use crate::graph::workflow::{CheckNode, NodeKind, PromptSource, ReviewNode, Session, Template, input_name};
 use crate::looping::LoopMode;
 
 pub(super) fn look(outline: &Outline<'_>, known: &CheckContext<'_>, found: &mut GraphDiagnostics) {
     if let Some(driver) = &outline.workflow.settings.driver {
-        unknown_driver(driver, known).into_iter().for_each(|finding| {
+        wrong_driver(outline, driver, known).into_iter().for_each(|finding| {
             found.whole(GraphDiagnostic { field: "settings.driver", ..finding });
         });
     }
@@ -24,7 +26,7 @@ pub(super) fn look(outline: &Outline<'_>, known: &CheckContext<'_>, found: &mut 
             found.node(node, finding.hint("leave it out; `windlass workflow graph` can already draw it"));
         }
         if let Some(driver) = &node.node.settings.driver {
-            unknown_driver(driver, known).into_iter().for_each(|finding| found.node(node, finding));
+            wrong_driver(outline, driver, known).into_iter().for_each(|finding| found.node(node, finding));
         }
         check_node(outline, node, known, found);
     }
@@ -107,6 +109,41 @@ fn entity(
     found.node(node, GraphDiagnostic::error(None, field, text).maybe_hint(hint));
 }
 
+/// Returns the drivers that `driver` of a workflow or node may mean: itself, or the choices of an input.
+pub(super) fn drivers_of<'w>(outline: &Outline<'w>, driver: &'w str) -> Vec<&'w str> {
+    let Some(name) = input_name(driver) else { return vec![driver] };
+    let input = outline.workflow.inputs.iter().find(|input| input.name == name);
+    input.into_iter().flat_map(|input| &input.choices).filter_map(Value::as_str).collect()
+}
+
+/// Reports a driver that does not exist, and an input that can name one.
+fn wrong_driver(outline: &Outline<'_>, driver: &str, known: &CheckContext<'_>) -> Option<GraphDiagnostic> {
+    let error = |text: String| GraphDiagnostic::error(None, "driver", text);
+    let Some(name) = input_name(driver) else {
+        let inner = driver.trim().trim_start_matches("{{").trim_end_matches("}}").trim();
+        let hint = input_name(inner).filter(|_| inner != driver).map(|_| format!("write `driver: {inner}`"));
+        return unknown_driver(driver, known).map(|finding| match hint {
+            Some(hint) => finding.hint(hint),
+            None => finding,
+        });
+    };
+    // An unknown input is reported with the templates.
+    let input = outline.workflow.inputs.iter().find(|input| input.name == name)?;
+    if input.choices.is_empty() || !input.choices.iter().all(Value::is_string) {
+        let text =
+            format!("`driver` comes from input {}, which does not say which drivers it allows", shown(name));
+        let all: Vec<&str> = known.drivers.keys().map(String::as_str).collect();
+        let names = if all.is_empty() { "claude".to_owned() } else { all.join(", ") };
+        return Some(error(text).hint(format!("give the input its drivers: `choices: [{names}]`")));
+    }
+    if !input.required && input.default.is_none() {
+        let text = format!("`driver` comes from input {}, which may be missing", shown(name));
+        return Some(error(text).hint("give the input a `default`, or `required: true`"));
+    }
+    let mut choices = input.choices.iter().filter_map(Value::as_str);
+    choices.find_map(|choice| unknown_driver(choice, known))
+}
+
 fn unknown_driver(driver: &str, known: &CheckContext<'_>) -> Option<GraphDiagnostic> {
     if known.drivers.is_empty() || known.drivers.contains_key(driver) {
         return None;
@@ -125,6 +162,19 @@ fn abilities(
     found: &mut GraphDiagnostics,
 ) {
     let Some(driver) = node.surroundings.driver.or(known.driver.as_deref()) else { return };
+    for driver in drivers_of(outline, driver) {
+        abilities_of(driver, node, session, outline, known, found);
+    }
+}
+
+fn abilities_of(
+    driver: &str,
+    node: &OutlineNode<'_>,
+    session: &Session,
+    outline: &Outline<'_>,
+    known: &CheckContext<'_>,
+    found: &mut GraphDiagnostics,
+) {
     let Some(can) = known.drivers.get(driver) else { return };
     let mut need = |ability: Ability, field: &'static str, what: &str| {
         if can.contains(&ability) {

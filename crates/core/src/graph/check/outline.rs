@@ -7,7 +7,9 @@ use std::collections::HashMap;
 use crate::engine::node::shape::Structure;
 use crate::graph::ids::folded;
 use crate::graph::template::{TemplateError, TemplateNames, constant, is_plain, names_in, names_used};
-use crate::graph::workflow::{Budget, Effort, Expression, Node, NodeKind, OnFailure, Template, Workflow};
+use crate::graph::workflow::{
+    Budget, Effort, Expression, Node, NodeKind, OnFailure, SessionOptions, Template, Workflow, input_name,
+};
 
 /// A workflow as a flat list of nodes.
 pub(super) struct Outline<'w> {
@@ -77,6 +79,9 @@ impl<'w> Outline<'w> {
         let mut top: Vec<Text> = workflow.env.iter().map(|(name, value)| env_text(name, value)).collect();
         let gives = |gives| Text::condition("gives", gives, EvaluationTime::Begin);
         top.extend(workflow.gives.iter().map(gives));
+        let timeout = |from| Text::condition("settings.timeout", from, EvaluationTime::Begin);
+        top.extend(workflow.settings.timeout_from.iter().map(timeout));
+        top.extend(driver_text("settings.driver", &workflow.settings));
         let mut outline = Outline {
             workflow,
             nodes: Vec::new(),
@@ -177,6 +182,12 @@ pub(super) fn is_bound(budget: &Budget) -> bool {
     turns.is_some() || tokens.is_some() || cost_usd.is_some() || time_ms.is_some()
 }
 
+/// Returns the expression of a driver that an input names.
+fn driver_text(field: &'static str, settings: &SessionOptions) -> Option<Text> {
+    let driver = settings.driver.as_ref().filter(|driver| input_name(driver).is_some())?;
+    Some(Text::condition(field, &Expression(driver.clone()), EvaluationTime::Begin))
+}
+
 fn env_text(name: &str, value: &Template) -> Text {
     Text { key: Some(name.to_owned()), ..Text::template("env", value) }
 }
@@ -189,6 +200,7 @@ impl<'w> OutlineNode<'w> {
         }
         texts.extend(node.kind.shape().texts());
         texts.extend(node.env.iter().map(|(name, value)| env_text(name, value)));
+        texts.extend(driver_text("driver", &node.settings));
         let models = node.settings.models().enumerate().filter(|(_, model)| !is_plain(model));
         texts.extend(models.map(|(index, model)| Text {
             key: (!node.settings.fallbacks.is_empty()).then(|| index.to_string()),

@@ -59,7 +59,16 @@ fn top_text(outline: &Outline<'_>, known: &CheckContext<'_>, text: &Text, found:
     };
     for used in &names.uses {
         let finding = match text.field {
-            "env" => in_env(outline, used),
+            "env" => {
+                at_first(outline, used, "`env` of the whole workflow", "set `env` on the node that needs it")
+            }
+            "settings.timeout" => at_first(
+                outline,
+                used,
+                "the `timeout` of a run",
+                "use `inputs`, or set the `timeout` of a node",
+            ),
+            "settings.driver" => input(outline, used),
             _ => in_gives(outline, known, used),
         };
         if let Some(finding) = finding {
@@ -72,13 +81,13 @@ fn error(text: String) -> GraphDiagnostic {
     GraphDiagnostic::error(None, "", text)
 }
 
-fn in_env(outline: &Outline<'_>, used: &Use) -> Option<GraphDiagnostic> {
+/// Reports a name that is unknown before the first node runs.
+fn at_first(outline: &Outline<'_>, used: &Use, whose: &str, hint: &str) -> Option<GraphDiagnostic> {
     match used.root() {
         "inputs" => input(outline, used),
         root if KNOWN_AT_FIRST.contains(&root) => None,
         root if ROOTS.contains(&root) => {
-            let text = format!("`env` of the whole workflow cannot use {}", shown(root));
-            Some(error(text).hint("set `env` on the node that needs it"))
+            Some(error(format!("{whose} cannot use {}", shown(root))).hint(hint))
         }
         root => Some(error(format!("{} is undefined", shown(root)))),
     }

@@ -3,7 +3,7 @@
 //! Each returns the number itself or, for a computed one, its upper bound; the expression goes to
 //! [`FieldReader::computed`].
 
-use windlass_core::graph::workflow::{Expression, InputKind, NodeNumber};
+use windlass_core::graph::workflow::{Expression, InputKind, NodeNumber, input_name};
 
 use super::field_reader::FieldReader;
 use super::keys::FROM;
@@ -143,12 +143,4 @@ impl FromBound for u64 {
     fn from_maximum(most: f64) -> Option<u64> {
         (0.001..1e12).contains(&most).then(|| (most * 1000.0).round() as u64)
     }
-}
-
-/// Returns the name in `inputs.NAME`.
-pub(super) fn input_name(text: &str) -> Option<&str> {
-    let name = text.trim().strip_prefix("inputs.")?;
-    let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic())
-        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-    is_name.then_some(name)
 }

@@ -9,11 +9,10 @@ use windlass_core::graph::ids::is_id;
 
 use windlass_core::graph::workflow::{
     Budget, Effort, FINALLY_ID, FINALLY_MS, FinallyNode, Node, NodeKind, NodeNumber, OnFailure, RetryPolicy,
-    SessionOptions, ShellProgram, Template,
+    SessionOptions, ShellProgram, Template, input_name,
 };
 use windlass_core::id::NodeId;
 
-use super::computed::input_name;
 use super::field_reader::{FieldReader, Map, join, kind};
 use super::keys::{BUDGET, COMMON, FINALLY, KIND_KEYS, RETRY, is_slip_for, own, owners};
 use super::kinds;
@@ -282,6 +281,7 @@ pub(super) fn settings(form: &mut FieldReader<'_>, map: &Map<'_>) -> SessionOpti
             form.time_or_computed((path, node), NodeNumber::Timeout, FieldReader::time)
         }),
         shell: None,
+        timeout_from: None,
     }
 }
 

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use windlass_core::graph::workflow::{
-    AskNode, Budget, CheckNode, CriteriaLoopNode, EachNode, FINALLY_MS, FailNode, FinallyNode, IfNode, Join,
-    LandNode, ListSource, ListenNode, LoopNode, Node, NodeKind, NodeNumber, OnFailure, ParallelNode,
-    PromptSource, PullRequestNode, RetryPolicy, ReviewNode, Session, SessionOptions, SessionTools, ShellNode,
-    SleepNode, TaskLoopNode, Template, TryNode, TurnLoop, WaitUntil, Workflow, WorkflowInput, WorkflowNode,
+    AskNode, Budget, CheckNode, CriteriaLoopNode, EachNode, Expression, FINALLY_MS, FailNode, FinallyNode,
+    IfNode, Join, LandNode, ListSource, ListenNode, LoopNode, Node, NodeKind, NodeNumber, OnFailure,
+    ParallelNode, PromptSource, PullRequestNode, RetryPolicy, ReviewNode, Session, SessionOptions,
+    SessionTools, ShellNode, SleepNode, TaskLoopNode, Template, TryNode, TurnLoop, WaitUntil, Workflow,
+    WorkflowInput, WorkflowNode,
 };
 use windlass_core::looping::MarkerMatch;
 use windlass_core::time::written;
@@ -62,9 +63,13 @@ impl PrintedKeys {
     /// Prints a time, or the way in which a run computes it.
     fn time_of(self, key: &str, number: NodeNumber, node: &Node, ms: Option<u64>) -> PrintedKeys {
         match node.computed.get(&number) {
-            Some(from) => self.add(key, keys().text("from", Some(&from.0)).time("at_most", ms).map()),
+            Some(from) => self.computed_time(key, from, ms),
             None => self.time(key, ms),
         }
+    }
+
+    fn computed_time(self, key: &str, from: &Expression, at_most: Option<u64>) -> PrintedKeys {
+        self.add(key, keys().text("from", Some(&from.0)).time("at_most", at_most).map())
     }
 
     fn nodes(self, key: &str, body: &[Node]) -> PrintedKeys {
@@ -96,7 +101,7 @@ pub fn print(workflow: &Workflow) -> String {
         .add("name", YamlOutput::text(name))
         .text("description", description.as_ref())
         .add("inputs", PrintedKeys(inputs).some())
-        .add("settings", how(keys(), settings).time("timeout", settings.timeout_ms).some())
+        .add("settings", whole_settings(settings).some())
         .add("budget", spend(budget))
         .add("plugins", (!plugins.is_empty()).then(|| YamlOutput::texts(plugins)))
         .add("checks", PrintedKeys(checks).some())
@@ -133,6 +138,14 @@ fn input(input: &WorkflowInput) -> YamlOutput {
         .plain("minimum", input.range.minimum)
         .plain("maximum", input.range.maximum)
         .map()
+}
+
+fn whole_settings(settings: &SessionOptions) -> PrintedKeys {
+    let keys = how(keys(), settings);
+    match &settings.timeout_from {
+        Some(from) => keys.computed_time("timeout", from, settings.timeout_ms),
+        None => keys.time("timeout", settings.timeout_ms),
+    }
 }
 
 fn how(keys: PrintedKeys, settings: &SessionOptions) -> PrintedKeys {

@@ -322,8 +322,8 @@ fn the_schema_has_every_key_the_reader_knows_and_no_other() {
 fn the_schema_offers_the_drivers_there_are() {
     let schema: serde_json::Value = serde_json::from_str(&schema(&["claude", "sim"])).unwrap();
     for place in ["/$defs/settings/properties/driver", "/$defs/common/properties/driver"] {
-        let examples = schema.pointer(&format!("{place}/examples"));
-        assert_eq!(examples, Some(&serde_json::json!(["claude", "sim"])), "{place}");
+        let offered = schema.pointer(&format!("{place}/anyOf/0/enum"));
+        assert_eq!(offered, Some(&serde_json::json!(["claude", "sim"])), "{place}");
     }
     assert!(!schema.to_string().contains("DRIVER"));
 }

@@ -50,13 +50,9 @@ pub(super) fn workflow(form: &mut FieldReader<'_>, root: &JsonNode) -> Option<Wo
     let settings = form.take(&map, "settings", |form, path, node| {
         let map = form.map(path, node, SETTINGS)?;
         let settings = settings(form, &map);
-        if form.computed.remove(&NodeNumber::Timeout).is_some() {
-            let at = map.get("timeout").map_or(map.at, |member| member.node.at);
-            let hint = Some("write a duration, or compute the `timeout` of a node".to_owned());
-            form.error(at, "the time of a whole run cannot be computed", hint);
-        }
+        let timeout_from = form.computed.remove(&NodeNumber::Timeout);
         let shell = form.take(&map, "shell", |form, path, node| form.word(path, node, &SHELLS));
-        Some(SessionOptions { shell, ..settings })
+        Some(SessionOptions { shell, timeout_from, ..settings })
     });
     let budget = budget(form, &map);
     let plugins = form.take(&map, "plugins", plugins).unwrap_or_default();

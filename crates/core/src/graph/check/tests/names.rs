@@ -449,3 +449,104 @@ fn the_tools_of_a_session_exist_and_their_patterns_can_match() {
         ["error: driver `codex` cannot do what `tools` needs → look.tools (it works with claude)"]
     );
 }
+
+#[test]
+fn an_input_that_names_a_driver_says_which_it_allows() {
+    let input = |name: &str, choices: &[&str], default: Option<&str>| WorkflowInput {
+        name: name.to_owned(),
+        description: None,
+        kind: InputKind::Text,
+        required: false,
+        default: default.map(|default| json!(default)),
+        choices: choices.iter().map(|choice| json!(choice)).collect(),
+        range: Default::default(),
+    };
+    let with = |input: WorkflowInput, driver: &str| {
+        let node = prompt("x").driver(driver).effort(Effort::High).id("x");
+        said(
+            Builder::new("w").input(input).start(prompt("{{ input }} {{ inputs.agent }}").id("a")).then(node),
+        )
+    };
+    assert_eq!(with(input("agent", &["claude"], Some("claude")), "inputs.agent"), Vec::<String>::new());
+    assert_eq!(
+        with(input("agent", &[], Some("claude")), "inputs.agent"),
+        [
+            "error: `driver` comes from input `agent`, which does not say which drivers it allows → x.driver (give the input its drivers: `choices: [claude, codex]`)"
+        ]
+    );
+    assert_eq!(
+        with(input("agent", &["claude", "cloude"], Some("claude")), "inputs.agent"),
+        ["error: there is no driver `cloude` → x.driver (did you mean `claude`?)"]
+    );
+    assert_eq!(
+        with(input("agent", &["claude"], None), "inputs.agent"),
+        [
+            "error: `driver` comes from input `agent`, which may be missing → x.driver (give the input a `default`, or `required: true`)"
+        ]
+    );
+    assert_eq!(
+        with(input("agent", &["codex"], Some("codex")), "inputs.agent"),
+        ["error: driver `codex` cannot do what `effort` needs → x.effort (it works with claude)"]
+    );
+    assert_eq!(
+        with(input("agent", &["claude"], Some("claude")), "{{ inputs.agent }}"),
+        ["error: there is no driver `{{ inputs.agent }}` → x.driver (write `driver: inputs.agent`)"]
+    );
+    let unknown = with(input("agent", &["claude"], Some("claude")), "inputs.agnet");
+    assert_eq!(unknown, ["error: there is no input `agnet` → x.driver (did you mean `agent`?)"]);
+}
+
+#[test]
+fn the_time_of_a_run_uses_only_inputs() {
+    let timed = |from: &str| {
+        let workflow = Builder::new("w").optional("n", InputKind::Integer, 5).timeout_from(from, 60_000);
+        said(workflow.start(prompt("{{ input }} {{ inputs.n }}").id("a")))
+    };
+    assert_eq!(timed("inputs.n * 60"), Vec::<String>::new());
+    assert_eq!(
+        timed("outputs.a.text"),
+        [
+            "error: the `timeout` of a run cannot use `outputs` → settings.timeout (use `inputs`, or set the `timeout` of a node)"
+        ]
+    );
+    assert_eq!(
+        timed("inputs.m"),
+        ["error: there is no input `m` → settings.timeout (define it under `inputs`)"]
+    );
+}
+
+#[test]
+fn a_list_is_a_list_and_an_exit_code_is_a_number() {
+    let items =
+        |list: &str| {
+            let inputs = Builder::new("w").optional("n", InputKind::Integer, 5).optional(
+                "names",
+                InputKind::List,
+                json!(["a"]),
+            );
+            let begun = inputs.start(shell("ls {{ inputs.n }} {{ inputs.names | length }}").id("find"));
+            said(begun.then(
+                crate::graph::builder::each("x", list).each(|one| one.then(prompt("{{ x }}"))).id("all"),
+            ))
+        };
+    assert_eq!(items("inputs.names"), Vec::<String>::new());
+    assert_eq!(items("outputs.find.text | lines"), Vec::<String>::new());
+    assert_eq!(
+        items("inputs.n"),
+        [
+            "error: `in` needs a list, and `inputs.n` is a number → all.each.in (name a list, or write one out: `[a, b]`)"
+        ]
+    );
+    assert_eq!(
+        items("outputs.find.stdout"),
+        [
+            "error: `in` needs a list, and `outputs.find.stdout` is text → all.each.in (give the node before it a `schema`, or split the text: `NAME | lines`)"
+        ]
+    );
+    let code =
+        said(work().then(shell("x").id("s")).then(prompt("y").when("outputs.s.exit_code == '0'").id("p")));
+    assert_eq!(code.len(), 1, "{code:?}");
+    let kind = json!({"type": "list"});
+    let schema = said(work().then(shell("x").output_schema(kind).id("s")));
+    assert!(schema[0].contains("the schema keyword `type`"), "{schema:?}");
+}

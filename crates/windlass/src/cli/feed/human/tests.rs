@@ -166,6 +166,7 @@ fn spec(workflow: &str, body: Vec<Node>) -> Spec {
         permissions: Default::default(),
         entity: None,
         rules: None,
+        choice: None,
     };
     let ids = windlass_core::graph::walk::ids_in(&body);
     Spec {
@@ -189,6 +190,7 @@ fn spec(workflow: &str, body: Vec<Node>) -> Spec {
         runs: None,
         policy: Policy { on_permission: OnPermission::Deny, on_question: OnQuestion::Fail },
         limits: TimeLimits::default(),
+        timeout_from: None,
         budget: Default::default(),
         others: BTreeMap::new(),
         parent: None,
