@@ -30,6 +30,8 @@ pub struct LeftBranch {
     pub target: Option<String>,
     /// The task that it was made for.
     pub task: Option<String>,
+    /// The item that it was made for: the block and the number of the item.
+    pub item: Option<(NodeId, u32)>,
     /// The reason why its commits did not land, as far as the log says.
     pub why: Option<String>,
     /// Only a person can land it, and nothing is wrong with the work.
@@ -38,14 +40,26 @@ pub struct LeftBranch {
     pub is_redone: bool,
     /// The task passed, and its workflow keeps the branch instead of landing it.
     pub is_kept: bool,
+    /// A branch of a person has all of its work, and its worktree has nothing else.
+    pub has_landed: bool,
 }
 
 impl LeftBranch {
     /// Describes the branch that a run itself works on.
     pub(crate) fn of_run(run: &RunId, branch: String, target: Option<String>) -> LeftBranch {
-        let (worktree, task, why) = (None, None, None);
-        let (run, is_hindered, is_redone, is_kept) = (run.clone(), false, false, false);
-        LeftBranch { run, branch, worktree, target, task, why, is_hindered, is_redone, is_kept }
+        LeftBranch {
+            run: run.clone(),
+            branch,
+            worktree: None,
+            target,
+            task: None,
+            item: None,
+            why: None,
+            is_hindered: false,
+            is_redone: false,
+            is_kept: false,
+            has_landed: false,
+        }
     }
 }
 
@@ -124,7 +138,7 @@ fn started(records: &[Record]) -> impl Iterator<Item = RunId> {
     })
 }
 
-/// Keeps the branches that exist, and adds their worktrees.
+/// Keeps the branches that exist, adds their worktrees, and looks which have landed.
 fn existing(repo: &Path, made: Vec<LeftBranch>) -> Vec<LeftBranch> {
     let listed = git::git(repo, &["for-each-ref", "--format=%(refname)", "refs/heads/windlass/"]);
     let listed = String::from_utf8_lossy(&listed.unwrap_or_default()).into_owned();
@@ -132,13 +146,30 @@ fn existing(repo: &Path, made: Vec<LeftBranch>) -> Vec<LeftBranch> {
     let worktrees = git::list(repo).unwrap_or_default();
     let left = made.into_iter().filter(|left| names.contains(&left.branch.as_str())).map(|left| {
         let its = worktrees.iter().find(|worktree| worktree.branch == left.branch);
-        LeftBranch { worktree: its.map(|its| its.path.clone()).filter(|path| path.is_dir()), ..left }
+        LeftBranch {
+            worktree: its.map(|its| its.path.clone()).filter(|path| path.is_dir()),
+            has_landed: has_landed(repo, &left, its),
+            ..left
+        }
     });
     left.collect()
 }
 
+/// Decides whether a branch of a person has all the work of a branch and of its worktree. A repository that
+/// cannot be read does not have it.
+fn has_landed(repo: &Path, left: &LeftBranch, worktree: Option<&git::Worktree>) -> bool {
+    let Ok(Some(target)) = git::containing_branch(repo, &left.branch, left.target.as_deref()) else {
+        return false;
+    };
+    worktree.is_none_or(|worktree| matches!(git::reason_to_keep(worktree, &target), Ok(None)))
+}
+
 /// Returns the branches that a run made, in the order of their rounds, with the reasons in the log.
 pub(crate) fn made_by(run: &RunId, records: &[Record]) -> Vec<LeftBranch> {
+    let spec = records.iter().find_map(|record| match &record.event {
+        Event::RunStarted { spec } => Some(&**spec),
+        _ => None,
+    });
     let mut tasks: BTreeMap<&NodeId, String> = BTreeMap::new();
     let mut made: Vec<(&NodeId, LeftBranch)> = Vec::new();
     let mut conflicts: BTreeMap<&NodeId, &String> = BTreeMap::new();
@@ -160,8 +191,10 @@ pub(crate) fn made_by(run: &RunId, records: &[Record]) -> Vec<LeftBranch> {
         let (round, reason) = match &record.event {
             Event::WorktreeMade { effect, end: WorktreeEnd::Made { branch, target, .. } } => {
                 let (branch, target) = (branch.clone(), target.clone());
-                let task = tasks.get(&effect.node).cloned();
-                made.push((&effect.node, LeftBranch { task, ..LeftBranch::of_run(run, branch, target) }));
+                let item = spec.and_then(|spec| item_of(spec, &effect.node));
+                let task = tasks.get(&effect.node).filter(|_| item.is_none()).cloned();
+                let left = LeftBranch { task, item, ..LeftBranch::of_run(run, branch, target) };
+                made.push((&effect.node, left));
                 continue;
             }
             Event::Landed { effect, end: LandingEnd::Landed { is_empty, .. } } => {
@@ -194,6 +227,8 @@ pub(crate) fn made_by(run: &RunId, records: &[Record]) -> Vec<LeftBranch> {
                 matches!(&record.event, Event::Landed { end: LandingEnd::Hindered { .. }, .. });
         }
     }
+    // Items that run at once get their worktrees in any order.
+    made.sort_by_key(|(round, _)| split(round));
     let is_redone = |left: &LeftBranch| left.task.as_ref().is_some_and(|task| redone.contains(task));
     let completed = made.into_iter().map(|(round, left)| LeftBranch {
         is_redone: is_redone(&left),
@@ -201,4 +236,51 @@ pub(crate) fn made_by(run: &RunId, records: &[Record]) -> Vec<LeftBranch> {
         ..left
     });
     completed.collect()
+}
+
+/// Returns the item for whose round a worktree was made, if the round is one of `each`.
+fn item_of(spec: &Spec, round: &NodeId) -> Option<(NodeId, u32)> {
+    let block = find(&spec.body, &round.in_workflow())?;
+    let is_list = matches!(block.kind, NodeKind::Each(_));
+    split(round).1.filter(|_| is_list).map(|number| (block.id.clone(), number))
+}
+
+/// Splits the id of a round into the block and the number: `board` and 3 for `board@3`.
+fn split(round: &NodeId) -> (&str, Option<u32>) {
+    let (block, number) = round.as_str().rsplit_once('@').unwrap_or((round.as_str(), ""));
+    (block, number.parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_core::effect::Planned;
+    use windlass_core::event::RECORD_VERSION;
+    use windlass_core::id::{EffectId, Verb};
+    use windlass_core::time::Moment;
+
+    use super::*;
+
+    #[test]
+    fn branches_are_in_the_order_of_their_rounds() {
+        let id = |round: u32| {
+            let node = NodeId::new(format!("board@{round}"));
+            EffectId { node, iteration: 1, attempt: 1, verb: Verb::Worktree }
+        };
+        let record =
+            |event, effects| Record { v: RECORD_VERSION, at: Moment(0), event, effects, news: vec![] };
+        let effects = (1..=10).map(|round| {
+            let task = format!("t{round}").parse().unwrap();
+            Planned { id: id(round), effect: Effect::MakeWorktree { task, attempt: 1, target: None } }
+        });
+        let mut records = vec![record(Event::OwnerChanged, effects.collect())];
+        records.extend([3, 10, 1, 2].map(|round| {
+            let (workspace, branch) = (String::new(), format!("b{round}"));
+            let end = WorktreeEnd::Made { workspace, branch, target: None, commit: None };
+            record(Event::WorktreeMade { effect: id(round), end }, Vec::new())
+        }));
+        let made = made_by(&RunId::new("k3f9"), &records);
+        let named = made.iter().map(|left| (left.branch.as_str(), left.task.as_deref().unwrap()));
+        let expected = [("b1", "t1"), ("b2", "t2"), ("b3", "t3"), ("b10", "t10")];
+        assert_eq!(named.collect::<Vec<_>>(), expected);
+    }
 }

@@ -36,6 +36,7 @@ mod language;
 mod leave_sweep;
 mod left_behind;
 mod links;
+mod lists;
 mod log_gone;
 mod lost;
 mod marker;

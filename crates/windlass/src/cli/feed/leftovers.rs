@@ -28,12 +28,14 @@ pub(crate) fn open_tasks(tally: &TaskFileTally) -> Vec<String> {
     lines
 }
 
-/// Lists the branches of a run that still exist.
+/// Lists the branches of a run that still exist and have work that no branch of a person has.
 pub(crate) fn left_branches(left: &[LeftBranch]) -> Vec<String> {
+    let left: Vec<&LeftBranch> = left.iter().filter(|left| !left.has_landed).collect();
     if left.is_empty() {
         return Vec::new();
     }
-    let (kept, behind): (Vec<&LeftBranch>, Vec<&LeftBranch>) = left.iter().partition(|left| left.is_kept);
+    let (kept, behind): (Vec<&LeftBranch>, Vec<&LeftBranch>) =
+        left.into_iter().partition(|left| left.is_kept);
     let mut lines = listed("  branches of the tasks that passed; the workflow lands none of them:", &kept);
     lines.extend(listed("  left behind, because their work did not land:", &behind));
     lines.push("    `windlass gc` removes them once another branch has their work".to_owned());
@@ -65,9 +67,7 @@ pub(crate) fn kept_branches(left: &[LeftBranch]) -> Vec<String> {
 
 fn branch(left: &LeftBranch) -> Vec<String> {
     let name = plain_line(&left.branch);
-    let again = if left.is_redone { "; a later try landed" } else { "" };
-    let task = left.task.as_ref().map(|task| format!(" (task {}{again})", plain_short(task, NAME)));
-    let mut lines = vec![format!("    {name}{}", task.unwrap_or_default())];
+    let mut lines = vec![format!("    {name}{}", purpose(left))];
     lines.extend(left.why.as_ref().map(|why| format!("      why:    {}", reason(why, &left.branch))));
     let target = left.target.as_deref().map_or_else(|| "HEAD".to_owned(), plain_line);
     lines.push(format!("      look:   git log -p {target}..{name}"));
@@ -81,6 +81,18 @@ fn branch(left: &LeftBranch) -> Vec<String> {
     let before = if folder.is_some() { "             " } else { "      remove:" };
     lines.push(format!("{before} git branch -D {name}"));
     lines
+}
+
+/// Says what a branch was made for.
+fn purpose(left: &LeftBranch) -> String {
+    let again = if left.is_redone { "; a later try landed" } else { "" };
+    match (&left.task, &left.item) {
+        (_, Some((block, number))) => {
+            format!(" (item {number} of {}{again})", plain_short(block.as_str(), NAME))
+        }
+        (Some(task), None) => format!(" (task {}{again})", plain_short(task, NAME)),
+        (None, None) => String::new(),
+    }
 }
 
 /// Returns the commands that land a branch by hand.
@@ -102,7 +114,7 @@ fn reason(why: &str, branch: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use windlass_core::id::RunId;
+    use windlass_core::id::{NodeId, RunId};
 
     use super::*;
 
@@ -116,10 +128,12 @@ mod tests {
             worktree: Some("/state/windlass/runs/k3f9/worktrees/task-4-1".into()),
             target: Some("main".to_owned()),
             task: Some("4".to_owned()),
+            item: None,
             why: Some(why),
             is_hindered: false,
             is_redone: false,
             is_kept: false,
+            has_landed: false,
         };
         let lines = left_branches(std::slice::from_ref(&left));
         let expected = [
@@ -142,6 +156,11 @@ mod tests {
             left_branches(&[kept])[0],
             "  branches of the tasks that passed; the workflow lands none of them:"
         );
+        let item = LeftBranch { task: None, item: Some((NodeId::new("board"), 3)), ..left.clone() };
+        assert_eq!(left_branches(&[item])[1], "    windlass/k3f9/task-4-1 (item 3 of board)");
+        let landed = LeftBranch { has_landed: true, ..left.clone() };
+        assert_eq!(left_branches(&[landed.clone(), left.clone()]), expected);
+        assert!(left_branches(&[landed]).is_empty());
         let bare = LeftBranch { worktree: None, why: None, is_redone: true, ..left };
         assert_eq!(
             left_branches(&[bare])[1..4],

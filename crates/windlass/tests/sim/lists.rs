@@ -1,0 +1,52 @@
+//! What people read about lists: the feed, `show` and the end of a run with `each`.
+
+use serde_json::json;
+
+use crate::place::Place;
+
+const BOARD: &str = r#"
+name: board
+nodes:
+  - id: board
+    each: { in: [ { id: cart }, { id: till }, { size: 3 } ], as: ticket, jobs: 3, worktree: true }
+    do:
+      - id: commit
+        shell: "echo x > file-$NAME && git add . && git commit --quiet -m work"
+        env: { NAME: "{{ ticket.id | default('other') }}" }
+  - id: queue
+    each: { in: outputs.board.value.items, as: done, join: some }
+    do:
+      - id: merge
+        shell: '[ "$PLACE" = 2 ] && exit 1; git merge --quiet --no-edit "$BRANCH"'
+        env: { PLACE: "{{ done.index }}", BRANCH: "{{ done.branch }}" }
+"#;
+
+fn place() -> Place {
+    let place = Place::playing(json!([]));
+    place.sealed.write("repo/.windlass/workflows/board.yaml", BOARD);
+    place
+}
+
+#[test]
+fn only_the_branches_whose_work_no_other_branch_has_are_left_behind() {
+    let place = place();
+    let ran = place.go(&["run", "--workflow", "board", "x"]);
+    let run = place.ps()[0]["run"].as_str().unwrap().to_owned();
+    let about = |text: &str| -> Vec<String> {
+        text.lines().filter(|line| line.starts_with("    windlass/")).map(str::to_owned).collect()
+    };
+    assert_eq!(about(&ran.stdout), [format!("    windlass/{run}/task-board-3-1 (item 3 of board)")], "{ran}");
+    place.sealed.git(["merge", "--quiet", "--no-edit", &format!("windlass/{run}/task-board-3-1")]);
+    let logs = place.go(&["logs", &run]);
+    assert!(!logs.stdout.contains("left behind"), "{logs}");
+    // Work that nobody has committed is in no other branch.
+    let worktrees = place.sealed.git(["worktree", "list", "--porcelain"]);
+    let second = worktrees.lines().find(|line| line.ends_with("/task-board-2-1")).expect("it is kept");
+    std::fs::write(format!("{}/more", second.trim_start_matches("worktree ")), "").unwrap();
+    let logs = place.go(&["logs", &run]);
+    assert_eq!(
+        about(&logs.stdout),
+        [format!("    windlass/{run}/task-board-2-1 (item 2 of board)")],
+        "{logs}"
+    );
+}
