@@ -4,10 +4,12 @@ use windlass_core::hook::{ToolCall, ToolName};
 
 /// The tool with which the agent asks a person.
 pub(super) const QUESTION: &str = "AskUserQuestion";
+/// The tool with which the agent gives an answer that must fit a schema.
+pub(super) const ANSWER: &str = "StructuredOutput";
 
 /// Tools that affect only the conversation or things it already started.
 const INNER: &[&str] = &[
-    "StructuredOutput",
+    ANSWER,
     QUESTION,
     "ToolSearch",
     "TodoWrite",

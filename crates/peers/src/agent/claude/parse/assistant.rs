@@ -96,8 +96,8 @@ impl AssistantBlock<'_> {
                 id: self.id.unwrap_or_default(),
                 tool: self.name.as_deref().map_or(ToolName::Other, tools::name),
                 asks: self.name.as_deref() == Some(tools::QUESTION),
+                summary: self.input.map(|input| summarise(self.name.as_deref(), input)).unwrap_or_default(),
                 name: self.name.unwrap_or_default(),
-                summary: self.input.map(summarise).unwrap_or_default(),
                 side,
             },
             other => AgentEvent::Unknown { what: format!("assistant/{other}") },
@@ -105,8 +105,12 @@ impl AssistantBlock<'_> {
     }
 }
 
-/// Returns the most informative field of a tool's input, or else the whole input, shortened.
-fn summarise(input: &RawValue) -> String {
+/// Returns the most informative field of a tool's input, or else the whole input, shortened. An answer has no
+/// such field: all of it is the answer.
+fn summarise(tool: Option<&str>, input: &RawValue) -> String {
+    if tool == Some(tools::ANSWER) {
+        return shorten(input.get(), SHOWN);
+    }
     #[derive(Deserialize, Default)]
     #[serde(default)]
     struct Telling {
@@ -120,6 +124,6 @@ fn summarise(input: &RawValue) -> String {
     }
     let told: Telling = serde_json::from_str(input.get()).unwrap_or_default();
     let told = [told.command, told.file_path, told.path, told.url, told.query, told.pattern, told.skill];
-    let text = told.into_iter().flatten().next();
+    let text = told.into_iter().flatten().find(|text| !text.is_empty());
     shorten(text.as_deref().unwrap_or(input.get()), SHOWN)
 }

@@ -98,6 +98,21 @@ fn a_line_says_the_same_however_it_is_written() {
 }
 
 #[test]
+fn an_answer_is_shown_whole_and_other_tools_by_the_field_that_tells_most() {
+    let summary = |tool: &str, input: &str| {
+        let block = format!(r#"{{"type":"tool_use","id":"t","name":"{tool}","input":{input}}}"#);
+        let events = parse(&format!(r#"{{"type":"assistant","message":{{"content":[{block}]}}}}"#));
+        let AgentEvent::ToolUse { summary, .. } = &events[0] else { panic!("{events:?}") };
+        summary.clone()
+    };
+    let answer = r#"{"url":"http://x","count":2}"#;
+    assert_eq!(summary("StructuredOutput", answer), answer);
+    assert_eq!(summary("StructuredOutput", r#"{"url":""}"#), r#"{"url":""}"#);
+    assert_eq!(summary("WebFetch", r#"{"url":"http://x","prompt":"p"}"#), "http://x");
+    assert_eq!(summary("Grep", r#"{"path":"","pattern":"p"}"#), "p");
+}
+
+#[test]
 fn a_result_says_the_same_however_it_is_written() {
     let plain = r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"a","content":"a\tb"}]}}"#;
     let kind_last = r#"{"message":{"role":"user","content":[{"content":[{"text":"a\tb","type":"text"},{"type":"image","source":{}}],"tool_use_id":"\u0061","new":1,"type":"tool_result"}]},"tool_use_result":{"type":"x"},"type":"user"}"#;
