@@ -26,6 +26,10 @@ impl NodeShape for FailNode {
         format!("fail: {}", self.reason.0)
     }
 
+    fn always_fails(&self) -> bool {
+        true
+    }
+
     fn texts(&self) -> Vec<Text> {
         vec![Text::template("fail", &self.reason)]
     }

@@ -45,6 +45,11 @@ pub(crate) trait NodeShape {
         false
     }
 
+    /// Decides whether it always fails, so that nothing follows it.
+    fn always_fails(&self) -> bool {
+        false
+    }
+
     /// Decides whether it runs a command line, whose output has an exit code.
     fn is_command(&self) -> bool {
         false

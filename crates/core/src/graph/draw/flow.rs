@@ -4,7 +4,9 @@ use super::label::{clean, lines};
 use super::{StateStyle, States};
 use crate::engine::node::shape::Structure;
 use crate::graph::walk::MAX_DEPTH;
-use crate::graph::workflow::{EachNode, IfNode, Node, ParallelNode, TaskLoopNode, TryNode, Workflow};
+use crate::graph::workflow::{
+    EachNode, IfNode, Node, OnFailure, ParallelNode, TaskLoopNode, TryNode, Workflow,
+};
 
 /// Shapes, arrows, and frames around shapes.
 #[derive(Debug, Default)]
@@ -12,6 +14,8 @@ pub(super) struct Flow {
     /// The parts in drawing order.
     pub(super) parts: Vec<FlowPart>,
     pub(super) arrows: Vec<Arrow>,
+    /// The nodes that always fail and that nothing catches. Only `finally` follows them.
+    failures: Vec<FlowExit>,
     shapes: usize,
     frames: usize,
 }
@@ -86,7 +90,14 @@ impl Flow {
         if depth > MAX_DEPTH {
             return entry;
         }
-        body.iter().fold(entry, |exits, node| self.step(node, &exits, states, depth))
+        body.iter().fold(entry, |exits, node| {
+            let before = self.failures.len();
+            let exits = self.step(node, &exits, states, depth);
+            if node.on_failure == OnFailure::Continue {
+                self.failures.truncate(before);
+            }
+            exits
+        })
     }
 
     fn step(&mut self, node: &Node, entry: &[FlowExit], states: &States, depth: usize) -> Vec<FlowExit> {
@@ -120,6 +131,9 @@ impl Flow {
                         ends.extend(flow.sequence(&branch.body, vec![(fork, "")], states, depth + 1));
                     });
                 }
+                if ends.is_empty() && !branches.is_empty() {
+                    return ends;
+                }
                 let join = self.shape(FlowShape::Bar, vec!["join".to_owned()], StateStyle::Plain);
                 self.lead(&ends, join);
                 vec![(join, "")]
@@ -127,21 +141,35 @@ impl Flow {
             Structure::Last(body) => {
                 let head = self.shape(FlowShape::Bar, lines, look);
                 self.lead(entry, head);
+                let failures = std::mem::take(&mut self.failures);
+                self.lead(&failures, head);
                 self.sequence(body, vec![(head, "")], states, depth + 1)
             }
             Structure::Guarded(TryNode { body, catch }) => {
                 let head = self.shape(FlowShape::Diamond, lines, look);
                 self.lead(entry, head);
+                let before = self.failures.len();
                 let mut exits = self.sequence(body, vec![(head, "")], states, depth + 1);
+                self.failures.truncate(before);
                 exits.extend(self.sequence(catch, vec![(head, "failed")], states, depth + 1));
                 exits
             }
             Structure::Leaf => {
                 let shape = self.shape(FlowShape::Box, lines, look);
                 self.lead(entry, shape);
-                vec![(shape, "")]
+                self.after(node, shape)
             }
         }
+    }
+
+    /// Returns the exits of a node without blocks. Nothing follows one that always fails, unless it may be
+    /// skipped or the workflow continues after its failure.
+    fn after(&mut self, node: &Node, shape: usize) -> Vec<FlowExit> {
+        if !node.kind.shape().always_fails() || node.on_failure == OnFailure::Continue {
+            return vec![(shape, "")];
+        }
+        self.failures.push((shape, "failed"));
+        node.when.iter().map(|_| (shape, "")).collect()
     }
 
     fn round(

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::graph::builder::{Builder, LoopRounds, check_all, prompt, shell, skill, task_loop, turns};
+use crate::graph::builder::{Builder, LoopRounds, check_all, fail, prompt, shell, skill, task_loop, turns};
 use crate::graph::random::any_text_workflow;
 use crate::graph::workflow::{TurnLoop, Workflow};
 
@@ -106,6 +106,31 @@ fn mermaid_shows_shapes_frames_and_ways() {
   n10 -->|done| n13
 "#;
     assert_eq!(mermaid(&sample(), &States::new()), expected);
+}
+
+#[test]
+fn nothing_follows_a_node_that_always_fails_but_finally() {
+    let workflow = Builder::new("w")
+        .start(shell("make").id("make"))
+        .if_("input", |b| b.then(fail("no").id("stop")), |b| b)
+        .then(fail("perhaps").id("may").when("input"))
+        .then(fail("never mind").id("mind").continue_on_failure())
+        .end()
+        .unwrap();
+    let drawn = mermaid(&workflow, &States::new());
+    let from = |number: usize| drawn.matches(&format!("  n{number} --")).count();
+    // `stop` is n3, `may` n4 and `mind` n5.
+    assert_eq!([3, 4, 5].map(from), [0, 1, 1], "{drawn}");
+    let end = Workflow { body: workflow.body[..2].to_vec(), ..workflow };
+    let last = crate::engine::node::FinallyNode { body: vec![end.body[0].clone()] };
+    let mut body = end.body.clone();
+    body.push(crate::graph::workflow::Node {
+        id: NodeId::new("last"),
+        kind: crate::graph::workflow::NodeKind::Finally(last),
+        ..end.body[0].clone()
+    });
+    let drawn = mermaid(&Workflow { body, ..end }, &States::new());
+    assert!(drawn.contains("  n3 -->|failed| n4\n"), "{drawn}");
 }
 
 #[test]
