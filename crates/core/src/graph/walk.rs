@@ -64,13 +64,24 @@ impl NodeKind {
 
 /// Returns the ids of these nodes and of all nodes inside them.
 pub fn ids_in(steps: &[Node]) -> Vec<NodeId> {
-    let mut ids = Vec::new();
+    nodes_in(steps).into_iter().map(|node| node.id.clone()).collect()
+}
+
+fn nodes_in(steps: &[Node]) -> Vec<&Node> {
+    let mut nodes = Vec::new();
     let mut left: Vec<&Node> = steps.iter().collect();
     while let Some(node) = left.pop() {
-        ids.push(node.id.clone());
+        nodes.push(node);
         left.extend(node.kind.blocks().iter().flat_map(|block| block.body));
     }
-    ids
+    nodes
+}
+
+/// Returns the ids of the steps among these nodes and all nodes inside them: those that do something
+/// themselves.
+pub fn steps_in(nodes: &[Node]) -> Vec<NodeId> {
+    let steps = nodes_in(nodes).into_iter().filter(|node| node.kind.shape().is_step());
+    steps.map(|node| node.id.clone()).collect()
 }
 
 /// Finds a node by its id, among these nodes and all nodes inside them.

@@ -74,7 +74,7 @@ fn a_run_says_which_branch_it_took_and_each_condition_is_explained() {
     assert_eq!(place.go(&["answer", &run, "yes"]).code, 0);
     let ran = going.end();
     for line in
-        ["  Ships it, or not.", "  if: outputs.ship.text == \"yes\" → then", "completed: 6 of 7 nodes ran"]
+        ["  Ships it, or not.", "  if: outputs.ship.text == \"yes\" → then", "completed: 4 of 5 steps ran"]
     {
         assert!(ran.stdout.lines().any(|told| told == line), "{line}: {ran}");
     }

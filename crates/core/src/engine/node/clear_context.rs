@@ -14,6 +14,10 @@ impl NodeShape for ClearContextNode {
     fn word(&self) -> &'static str {
         "clear_context"
     }
+
+    fn is_step(&self) -> bool {
+        false
+    }
 }
 
 impl NodeRun for ClearContextNode {

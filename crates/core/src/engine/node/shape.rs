@@ -50,6 +50,11 @@ pub(crate) trait NodeShape {
         false
     }
 
+    /// Decides whether people count it as a step: it does something itself.
+    fn is_step(&self) -> bool {
+        matches!(self.structure(), Structure::Leaf) && !self.always_fails()
+    }
+
     /// Decides whether it runs a command line, whose output has an exit code.
     fn is_command(&self) -> bool {
         false

@@ -1,9 +1,9 @@
 //! The first lines of a run: the workflow, the drivers, the folder and the limits.
 
+use windlass_core::graph::walk::steps_in;
 use windlass_core::id::RunId;
 use windlass_core::spec::{SessionSettings, Spec};
 
-use super::nodes::Nodes;
 use super::words;
 use super::wrap::{first, wrap};
 use crate::cli::sanitize::{plain, plain_line};
@@ -13,14 +13,14 @@ use crate::cli::terminal::{Terminal, TextTone};
 const DESCRIPTION: usize = 4;
 
 /// Returns the header of a run.
-pub(super) fn lines(screen: Terminal, run: &RunId, spec: &Spec, nodes: &Nodes) -> Vec<String> {
+pub(super) fn lines(screen: Terminal, run: &RunId, spec: &Spec) -> Vec<String> {
     let dot = screen.dot();
     let drivers = each(spec, |session_settings| plain_line(&session_settings.driver.name));
     let on = if drivers.is_empty() { String::new() } else { format!(" on {}", drivers.join(", ")) };
     let title = format!("{}{on}{dot}run {run}", plain_line(&spec.workflow));
     let mut facts = match spec.only_session() {
         Some((_, session_settings)) => bounds(session_settings),
-        None => vec![words::count(u64::try_from(nodes.count()).unwrap_or(u64::MAX), "node")],
+        None => vec![words::count(steps_in(&spec.body).len() as u64, "step")],
     };
     let isolations = each(spec, |session_settings| session_settings.isolation.word().to_owned());
     facts.extend((!isolations.is_empty()).then(|| format!("isolation {}", isolations.join(", "))));

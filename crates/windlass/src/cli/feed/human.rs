@@ -160,7 +160,7 @@ impl Human {
         self.spec = Some(Box::new(spec.clone()));
         self.nodes = Nodes::of(spec);
         self.has_checks = !spec.checks.is_empty();
-        if self.is_child { Vec::new() } else { header::lines(self.screen, &self.run, spec, &self.nodes) }
+        if self.is_child { Vec::new() } else { header::lines(self.screen, &self.run, spec) }
     }
 
     fn event(&mut self, record: &Record) -> Vec<String> {

@@ -85,11 +85,6 @@ impl Nodes {
         self.is_one
     }
 
-    /// Returns the number of nodes.
-    pub(crate) fn count(&self) -> usize {
-        self.known.len()
-    }
-
     /// Takes note that a node has started.
     pub(crate) fn began(&mut self, node: &NodeId) {
         if self.of_name(node).is_some_and(|known| known.is_leaf) && !self.open.contains(node) {

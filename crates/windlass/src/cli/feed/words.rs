@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use windlass_core::graph::walk::{find, ids_in};
+use windlass_core::graph::walk::{find, ids_in, steps_in};
 use windlass_core::id::NodeId;
 use windlass_core::run::{EndReason, FinalStatus, Outcome, RunState};
 use windlass_core::spec::ForkOrigin;
@@ -30,16 +30,16 @@ pub(crate) fn with_done(state: &RunState, outcome: &Outcome) -> Outcome {
     if outcome.reason != EndReason::AllDone || outcome.detail.is_some() {
         return outcome.clone();
     }
-    let ids = ids_in(&state.spec.body);
+    let steps = steps_in(&state.spec.body);
     let nodes = &state.bookkeeping.nodes;
-    let ran = ids.iter().filter(|id| nodes.get(id).is_some_and(|seen| seen.times > 0)).count();
+    let ran = steps.iter().filter(|id| nodes.get(id).is_some_and(|seen| seen.times > 0)).count();
     let count = |value: usize, one| count(u64::try_from(value).unwrap_or(u64::MAX), one);
-    let mut done = match ids.len() {
-        all if all == ran && all > 1 => format!("all {} ran", count(all, "node")),
-        all if all == ran => format!("{} ran", count(all, "node")),
-        all => format!("{ran} of {} ran", count(all, "node")),
+    let mut done = match steps.len() {
+        all if all == ran && all > 1 => format!("all {} ran", count(all, "step")),
+        all if all == ran => format!("{} ran", count(all, "step")),
+        all => format!("{ran} of {} ran", count(all, "step")),
     };
-    let tasks: u64 = ids.iter().filter_map(|id| passed(state, id)).sum();
+    let tasks: u64 = ids_in(&state.spec.body).iter().filter_map(|id| passed(state, id)).sum();
     if tasks > 0 {
         done = format!("{} passed", self::count(tasks, "task"));
     }

@@ -226,7 +226,7 @@ fn one_session_has_its_bounds_in_the_header_and_several_nodes_their_number() {
     };
     assert_eq!(run(vec![prompt("a")]), ["ship on sim, run k3f9", "  in /w", "  isolation strict"]);
     let several = run(vec![prompt("a"), prompt("b")]);
-    assert_eq!(several, ["ship on sim, run k3f9", "  in /w", "  2 nodes, isolation strict"]);
+    assert_eq!(several, ["ship on sim, run k3f9", "  in /w", "  2 steps, isolation strict"]);
 }
 
 #[test]
