@@ -424,6 +424,7 @@ fn remember(cx: &mut DecisionCx<'_>, active: &ActiveNode, outcome: &Outcome) {
         took_ms,
     });
     if let Some(seen) = cx.bookkeeping.nodes.get_mut(&active.step) {
+        seen.failed = seen.failed.saturating_add(u32::from(outcome.status == FinalStatus::Failed));
         seen.ended = Some(cx.at);
         seen.outcome = Some(outcome.clone());
         seen.took_ms = seen.took_ms.saturating_add(took_ms);
@@ -485,6 +486,7 @@ pub(super) fn seen(cx: &mut DecisionCx<'_>, node: &Node, instance: &NodeId, caus
     let fresh = NodeHistory {
         instance: instance.clone(),
         times: 0,
+        failed: 0,
         began: at,
         ended: None,
         outcome: None,

@@ -199,6 +199,9 @@ pub struct NodeHistory {
     pub instance: NodeId,
     /// The number of starts, including retries.
     pub times: u32,
+    /// The number of starts that failed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub failed: u32,
     /// The last start.
     pub began: Moment,
     /// The last end.
@@ -213,6 +216,10 @@ pub struct NodeHistory {
     /// The total spending.
     pub spent: Spent,
     pub cause: NodeCause,
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// The reason why a node ran or was skipped.

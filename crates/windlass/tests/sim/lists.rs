@@ -50,3 +50,17 @@ fn only_the_branches_whose_work_no_other_branch_has_are_left_behind() {
         "{logs}"
     );
 }
+
+#[test]
+fn a_node_that_ran_several_times_says_how_often_it_failed() {
+    let place = place();
+    place.go(&["run", "--workflow", "board", "x"]);
+    let shown = place.go(&["show"]);
+    let row = |node: &str| shown.stdout.lines().find(|line| line.contains(node)).unwrap_or_default();
+    assert!(row("merge (shell)").contains("ran 3 times, 1 failed"), "{shown}");
+    assert!(row("commit (shell)").contains("ran 3 times  "), "{shown}");
+    let shown = place.go(&["show", "--json"]);
+    let nodes = shown.lines[0]["data"]["nodes"].as_array().unwrap();
+    let failed = |id: &str| nodes.iter().find(|node| node["id"] == id).unwrap()["failed"].clone();
+    assert_eq!((failed("merge"), failed("commit")), (json!(1), json!(0)));
+}

@@ -8,7 +8,7 @@ use super::{
 use crate::engine::fold;
 use crate::event::Record;
 use crate::id::NodeId;
-use crate::run::{News, NodeCause, NodeHistory, Outcome, RunState, Spent};
+use crate::run::{FinalStatus, News, NodeCause, NodeHistory, Outcome, RunState, Spent};
 use crate::time::Moment;
 
 /// The start of an instance.
@@ -51,6 +51,7 @@ pub fn explain_time(state: &RunState, records: &[Record], instance: &NodeId) -> 
     let seen = NodeHistory {
         instance: instance.clone(),
         times: 1,
+        failed: finish.as_ref().map_or(0, |end| u32::from(end.outcome.status == FinalStatus::Failed)),
         began,
         ended: finish.as_ref().map(|end| end.at),
         outcome: finish.as_ref().map(|end| end.outcome.clone()),

@@ -108,6 +108,7 @@ fn object(details: &RunDetails, told: &ExplainedNode<'_>) -> String {
             .map(answer_object).collect::<Vec<_>>(),
         "instance": seen.map(|seen| &seen.instance),
         "times": seen.map_or(0, |seen| seen.times),
+        "failed": seen.map_or(0, |seen| seen.failed),
         "began": seen.map(|seen| rfc3339(seen.began)),
         "ended": seen.and_then(|seen| seen.ended).map(rfc3339),
         "outcome": seen.and_then(|seen| seen.outcome.as_ref()),
@@ -318,9 +319,7 @@ fn counted(rounds: u32) -> String {
 fn ended(screen: Terminal, seen: &NodeHistory) -> Option<String> {
     let outcome = seen.outcome.as_ref().or(seen.earlier.as_ref())?;
     let mut facts = vec![format!("ended: {}", words::outcome(outcome)), words::span(seen.took_ms)];
-    if seen.times > 1 {
-        facts.push(format!("{} times", seen.times));
-    }
+    facts.extend(nodes::times(seen.times, seen.failed));
     if seen.spent.turns > 0 {
         facts.push(words::count(u64::from(seen.spent.turns), "turn"));
         facts.push(words::cost(seen.spent.usage.cost_usd));

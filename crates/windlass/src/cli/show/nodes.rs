@@ -18,8 +18,9 @@ pub(super) struct NodeRow<'a> {
     /// The number of blocks around the node.
     depth: usize,
     pub(super) far: NodeProgress,
-    /// The number of its starts.
+    /// The number of its starts, and of those that failed.
     times: u32,
+    failed: u32,
     /// The milliseconds of all starts together; a running node counts until now.
     pub(super) took_ms: Option<u64>,
     pub(super) spent: Spent,
@@ -54,7 +55,8 @@ fn row<'a>(state: &RunState, now: Moment, step: &'a Node, depth: usize) -> NodeR
     let so_far: u64 = under_way.iter().filter(has_begun).map(|active| now.since(active.began)).sum();
     let times = seen.map_or(0, |seen| seen.times);
     let took_ms = seen.filter(|_| times > 0).map(|seen| seen.took_ms.saturating_add(so_far));
-    NodeRow { node: step, depth, far: far(state, &step.id), times, took_ms, spent }
+    let failed = seen.map_or(0, |seen| seen.failed);
+    NodeRow { node: step, depth, far: far(state, &step.id), times, failed, took_ms, spent }
 }
 
 /// Counts the turns that a pause defers: the engine has counted them already, but they have not started.
@@ -100,11 +102,17 @@ fn cells(row: &NodeRow<'_>) -> [String; 6] {
     [
         row.far.word().to_owned(),
         format!("{}{}", "  ".repeat(row.depth), plain_line(&name)),
-        Some(row.times).filter(|times| *times > 1).map(|times| format!("{times} times")).unwrap_or_default(),
+        times(row.times, row.failed).unwrap_or_default(),
         row.took_ms.map(words::span).unwrap_or_default(),
         turns.map(|turns| words::count(u64::from(turns), "turn")).unwrap_or_default(),
         row.spent.usage.cost_usd.map(|usd| words::cost(Some(usd))).unwrap_or_default(),
     ]
+}
+
+/// Says how often a node ran, if more than once, and how often it failed.
+pub(super) fn times(times: u32, failed: u32) -> Option<String> {
+    let failed = if failed > 0 { format!(", {failed} failed") } else { String::new() };
+    (times > 1).then(|| format!("ran {times} times{failed}"))
 }
 
 /// Paints a text in the colour of the node's progress.
@@ -133,6 +141,7 @@ pub(super) fn objects(details: &RunDetails, now: Moment) -> Vec<Value> {
             "depth": row.depth,
             "state": row.far.word(),
             "times": row.times,
+            "failed": row.failed,
             "instance": seen.map(|seen| &seen.instance),
             "began": seen.map(|seen| rfc3339(seen.began)),
             "ended": seen.and_then(|seen| seen.ended).map(rfc3339),
