@@ -344,3 +344,28 @@ fn kinds_that_cannot_run_yet_are_walked_and_named() {
     let refused = place.go(&["run", "--workflow", "own", "--driver", "sim"]);
     refused.assert_refused(3, &["cannot run yet"]);
 }
+
+#[test]
+fn the_plan_shows_the_settings_of_each_session_that_are_not_the_default() {
+    let place = Place::with_settings("");
+    document(
+        &place,
+        r#"
+  - { id: plan, prompt: plan it, model: [haiku, sonnet], effort: high, tools: read }
+  - { id: build, prompt: build it, model: opus, continue: plan }
+  - { id: report, prompt: report it, tools: [] }
+  - { id: plain, prompt: the rest }
+"#,
+    );
+    let mut command = place.windlass(&["run", "--workflow", "own", "--driver", "claude", "--dry-run", "x"]);
+    command.env_remove("WINDLASS_SIM_SCRIPT");
+    let ran = place.spawn(command).end();
+    for line in [
+        "  plan (prompt): claude, model haiku, else sonnet, minimal, effort high, tools read",
+        "  build (prompt): claude, model opus, minimal, continues plan",
+        "  report (prompt): claude, minimal, no tools",
+        "  plain (prompt): claude, minimal",
+    ] {
+        assert!(ran.stdout.lines().any(|told| told == line), "{line}: {ran}");
+    }
+}

@@ -5,7 +5,7 @@ use windlass_core::effect::Effect;
 use windlass_core::engine;
 use windlass_core::engine::rehearsal::Rehearsal;
 use windlass_core::entity::{EntityKind, ToolEffect};
-use windlass_core::graph::workflow::Node;
+use windlass_core::graph::workflow::{Node, Session, SessionTools};
 use windlass_core::hook::permission::PermissionRules;
 use windlass_core::id::RunId;
 use windlass_core::registry::expand;
@@ -156,9 +156,12 @@ fn nodes(spec: &Spec, body: &[Node], depth: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for node in body {
         let who = spec.sessions.get(&node.id).map(|session_settings| {
-            let model =
-                session_settings.driver.model.as_deref().map(|model| format!(" {model}")).unwrap_or_default();
-            format!(": {}{}, {}", session_settings.driver.name, model, session_settings.isolation.word())
+            let mut facts = vec![session_settings.driver.name.clone()];
+            facts.extend(models(session_settings));
+            facts.push(session_settings.isolation.word().to_owned());
+            facts.extend(session_settings.effort.map(|effort| format!("effort {}", effort.word())));
+            facts.extend(node.kind.session().into_iter().flat_map(limits));
+            format!(": {}", facts.join(", "))
         });
         let line = format!("{} ({}){}", node.id, node.kind.word(), who.unwrap_or_default());
         lines.push(format!("{}{}", "  ".repeat(depth), plain_line(&line)));
@@ -167,6 +170,25 @@ fn nodes(spec: &Spec, body: &[Node], depth: usize) -> Vec<String> {
         }
     }
     lines
+}
+
+/// Names the models of a session, unless the agent CLI chooses one.
+fn models(session_settings: &SessionSettings) -> Option<String> {
+    let several: Vec<&str> = session_settings.models.iter().map(|model| model.0.as_str()).collect();
+    let models =
+        if several.is_empty() { session_settings.driver.model.clone()? } else { several.join(", else ") };
+    Some(format!("model {models}"))
+}
+
+/// Describes the tools of a session and the session that it continues, if its node names them.
+fn limits(session: &Session) -> Vec<String> {
+    let tools = session.tools.as_ref().map(|tools| match tools {
+        SessionTools::Read => format!("tools {}", SessionTools::READ),
+        SessionTools::These(tools) if tools.is_empty() => "no tools".to_owned(),
+        SessionTools::These(tools) => format!("tools {}", tools.join(" ")),
+    });
+    let continues = session.continues.as_ref().map(|node| format!("continues {node}"));
+    tools.into_iter().chain(continues).collect()
 }
 
 /// Describes the path through the workflow, with stubs for everything that it would start.
