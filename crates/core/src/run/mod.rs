@@ -11,6 +11,7 @@
 pub mod bookkeeping;
 pub mod continuation;
 pub mod lane;
+mod list_item;
 pub mod news;
 mod resume_flags;
 mod sentence;
@@ -35,6 +36,7 @@ pub use continuation::{BudgetRaise, Continuation, Raise};
 pub use lane::{
     ActiveNode, Activity, BranchState, Lane, Round, RoundPhase, SessionSignal, TaskConflict, TaskRounds,
 };
+pub use list_item::ListItem;
 pub use news::{ConflictStep, News};
 pub use session_work::{SessionPhase, SessionWork, Turn};
 pub use task_position::TaskPosition;

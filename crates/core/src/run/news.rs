@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Outcome, Spent, Waiting};
+use super::{ListItem, Outcome, Spent, Waiting};
 use crate::hook::HookAnswer;
 use crate::id::{HookId, NodeId, SessionId};
 use crate::time::Moment;
@@ -102,12 +102,16 @@ pub enum News {
         node: NodeId,
         why: String,
     },
-    /// An iteration of a loop starts.
+    /// An iteration of a loop starts, or an item of a list.
     Round {
         node: NodeId,
-        /// The iteration, counted from 1.
+        /// The iteration or the number of the item, counted from 1.
         round: u32,
+        /// The id of the task, or the beginning of the item.
         task: Option<String>,
+        /// The item, if the node works on a list.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        item: Option<ListItem>,
     },
     /// The new status of a task.
     Task {

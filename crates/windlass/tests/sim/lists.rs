@@ -52,6 +52,25 @@ fn only_the_branches_whose_work_no_other_branch_has_are_left_behind() {
 }
 
 #[test]
+fn the_items_of_a_list_have_labels_that_tell_them_apart() {
+    let place = place();
+    let ran = place.go(&["run", "--workflow", "board", "x"]);
+    for line in [
+        "  item 1 of 3: cart",
+        "  item 3 of 3 (board 3): {\"size\":3}",
+        "[till] ▸ commit (shell)",
+        "[board 3] ▸ commit (shell)",
+        "completed: all 2 steps ran",
+    ] {
+        assert!(ran.stdout.lines().any(|told| told == line), "{line}: {ran}");
+    }
+    let ran = place.go(&["run", "--workflow", "board", "x", "--json"]);
+    let rounds = ran.all("round.started");
+    assert_eq!(rounds[0]["item"], json!({"place": 1, "of": 3, "label": "cart"}), "{ran}");
+    assert_eq!(rounds[2]["task"], "{\"size\":3}");
+}
+
+#[test]
 fn a_node_that_ran_several_times_says_how_often_it_failed() {
     let place = place();
     place.go(&["run", "--workflow", "board", "x"]);

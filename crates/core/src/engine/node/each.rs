@@ -22,7 +22,7 @@ use crate::graph::template::NodeOutput;
 use crate::graph::walk::ids_in;
 use crate::graph::workflow::{Expression, Node, NodeNumber};
 use crate::id::{EffectId, NodeId, Verb};
-use crate::run::{Activity, EndReason, FinalStatus, Lane, News, Outcome, SessionSignal, Waiting};
+use crate::run::{Activity, EndReason, FinalStatus, Lane, ListItem, News, Outcome, SessionSignal, Waiting};
 use crate::tasks::TaskId;
 
 /// The length to which news cut an item, in characters.
@@ -408,6 +408,13 @@ impl EachState {
         state
     }
 
+    /// Describes an item of the list to people.
+    pub fn list_item(&self, block: &NodeId, at: usize) -> Option<ListItem> {
+        let number = self.items.get(at)?.number;
+        let items: Vec<&Value> = self.items.iter().map(|item| &item.item).collect();
+        Some(ListItem::at(&items, at, block.as_str(), number))
+    }
+
     /// Returns the state with which another attempt starts: what is complete, and nothing of the rest.
     fn for_another_attempt(mut self) -> EachState {
         for left in self.left.values_mut() {
@@ -545,10 +552,11 @@ impl EachNode {
         state: &mut EachState,
         at: usize,
     ) -> Option<Outcome> {
+        let shown = state.list_item(&site.node.id, at);
         let EachState { items, open, left, .. } = state;
         let item = items.get(at)?;
         let about = Some(shortened(&item.item));
-        cx.tell(News::Round { node: site.instance.clone(), round: item.number, task: about });
+        cx.tell(News::Round { node: site.instance.clone(), round: item.number, task: about, item: shown });
         open.push(left.remove(&item.number).unwrap_or_else(|| EachLane::at(at)));
         let lane = open.last_mut()?;
         if self.worktree && lane.workspace.is_none() {

@@ -208,7 +208,8 @@ fn go_round<L: RoundsNode>(
         state.round += 1;
         state.feedback = std::mem::take(&mut state.lane.wrong);
         state.lane = Lane::default();
-        cx.tell(News::Round { node: site.instance.clone(), round: state.round, task: None });
+        let (node_instance, round) = (site.instance.clone(), state.round);
+        cx.tell(News::Round { node: node_instance, round, task: None, item: None });
         let framed = framed(node, &inside, state);
         let outcome = lane::proceed(cx, node.body(), &mut state.lane, &framed)?;
         if let Some(over) = judge(node, cx, site, &framed, state, outcome) {

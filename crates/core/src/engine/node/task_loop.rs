@@ -383,7 +383,8 @@ impl TaskLoopNode {
         tasks.attempts.count(id);
         let mut round = tasks.next_round(id, task);
         let (number, about) = (round.round, Some(id.to_string()));
-        cx.decision.news.push(News::Round { node: site.instance.clone(), round: number, task: about });
+        let node = site.instance.clone();
+        cx.decision.news.push(News::Round { node, round: number, task: about, item: None });
         let inside = site.inside();
         let rounds = RoundContext::of(self, site, &inside);
         let (mut all, open) = tasks.split();

@@ -267,7 +267,10 @@ impl Stage<'_, '_> {
             News::NodeSkipped { node, why } => {
                 self.record(node, "skipped", self.why_skipped(node, why.clone()));
             }
-            News::Round { node, round, task } => {
+            News::Round { node, item: Some(item), .. } => {
+                self.record(node, "round", format!("item {} of {}: {}", item.place, item.of, item.label));
+            }
+            News::Round { node, round, task, item: None } => {
                 let task = task.as_ref().map(|task| format!(", task {task}")).unwrap_or_default();
                 self.record(node, "round", format!("iteration {round}{task}"));
             }

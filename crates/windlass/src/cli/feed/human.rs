@@ -343,8 +343,12 @@ impl Human {
             News::NodeSkipped { node, why } => {
                 self.at_depth(node, 0, vec![steps::skipped(screen, &self.nodes.name(node), why)])
             }
-            News::Round { node, round, task } => {
-                let line = steps::round(screen, *round, task.as_deref(), event);
+            News::Round { node, round, task, item } => {
+                let task = task.as_deref();
+                let line = match item {
+                    Some(item) => steps::item(screen, item, task.unwrap_or_default()),
+                    None => steps::round(screen, *round, task, event),
+                };
                 self.at_depth(node, 1, vec![line])
             }
             News::Conflict { node, task, target, files, next } => {
@@ -358,20 +362,22 @@ impl Human {
         }
     }
 
-    /// Prefixes the lines that name a node themselves. Where several tasks run at once, the task is the label.
+    /// Prefixes the lines that name a node themselves, or its rounds.
     fn at_depth(&self, node: &NodeId, deeper: usize, lines: Vec<String>) -> Vec<String> {
-        match self.nodes.task_label(node) {
-            Some(task) => LinePrefix::label(&task).put(lines),
-            None => LinePrefix::Depth(self.nodes.depth(node) + deeper).put(lines),
-        }
+        self.prefix(node, deeper).put(lines)
     }
 
-    /// Returns the prefix of the lines about a node. In a block of several branches it is a label, from the
-    /// start of the block to its end.
+    /// Returns the prefix of the lines about a node.
     fn margin(&self, node: &NodeId) -> LinePrefix {
+        self.prefix(node, 0)
+    }
+
+    /// Returns the prefix of lines. In a block of several branches, tasks or items it is a label, from the
+    /// start of the block to its end.
+    fn prefix(&self, node: &NodeId, deeper: usize) -> LinePrefix {
         match self.nodes.label(node) {
             Some(label) => LinePrefix::label(&label),
-            None => LinePrefix::Depth(self.nodes.depth(node)),
+            None => LinePrefix::Depth(self.nodes.depth(node) + deeper),
         }
     }
 

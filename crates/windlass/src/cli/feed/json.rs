@@ -13,7 +13,7 @@ use windlass_core::effect::{Effect, Planned};
 use windlass_core::event::{Event, Record};
 use windlass_core::hook::HookAnswer;
 use windlass_core::id::{EffectId, RunId};
-use windlass_core::run::{ConflictStep, News, RunState, Waiting};
+use windlass_core::run::{ConflictStep, ListItem, News, RunState, Waiting};
 use windlass_core::spec::Spec;
 use windlass_core::time::Moment;
 
@@ -238,8 +238,12 @@ fn news_line(news: &News) -> (&'static str, Value) {
         ),
         News::NodeHeld { node } => ("node.held", json!({"node": node})),
         News::NodeSkipped { node, why } => ("node.skipped", json!({"node": node, "why": why})),
-        News::Round { node, round, task } => {
-            ("round.started", json!({"node": node, "round": round, "task": task}))
+        News::Round { node, round, task, item } => {
+            let mut data = json!({"node": node, "round": round, "task": task});
+            if let (Value::Object(map), Some(ListItem { place, of, label, .. })) = (&mut data, item) {
+                map.insert("item".to_owned(), json!({"place": place, "of": of, "label": label}));
+            }
+            ("round.started", data)
         }
         News::Conflict { node, task, target, files, next } => {
             let (next, time) = match next {

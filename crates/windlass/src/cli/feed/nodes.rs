@@ -27,9 +27,9 @@ pub(crate) struct Nodes {
 struct NodeDisplay {
     depth: usize,
     is_leaf: bool,
-    /// Branches beside this node may be in progress, so its lines need its name.
-    is_beside: bool,
-    /// The task loop around the node, if several of its tasks may be in progress at once.
+    /// The branch of the node, if branches beside it may be in progress.
+    branch: Option<String>,
+    /// The task loop or list around the node, if several of its rounds may be in progress at once.
     jobs_loop: Option<String>,
     /// The most turns, if the node is a looping session.
     most: Option<u32>,
@@ -56,14 +56,13 @@ impl Nodes {
             let known = NodeDisplay {
                 depth,
                 is_leaf: blocks.is_empty(),
-                is_beside: around.is_beside,
+                branch: around.branch.clone(),
                 jobs_loop: around.jobs_loop.clone(),
                 most: rules.map(|rules| rules.max_iterations),
             };
             self.known.insert(node.id.to_string(), known);
-            let inside = around.inside(node);
             for block in blocks {
-                self.know(spec, block.body, depth + 1, &inside);
+                self.know(spec, block.body, depth + 1, &around.inside(node, block.name));
             }
         }
     }
@@ -107,21 +106,19 @@ impl Nodes {
         self.of_name(node).and_then(|known| known.most)
     }
 
-    /// Returns the label of a node's lines, if other nodes may be in progress at the same time: the task of
-    /// its round, the name of the node in its branch, or both.
+    /// Returns the label of a node's lines, if other nodes may be in progress at the same time: the task or the
+    /// item of its round, its branch, or both.
     pub(crate) fn label(&self, node: &NodeId) -> Option<String> {
         let known = self.of_name(node)?;
         let task = self.task_label(node);
-        match (task, known.is_beside) {
-            (Some(task), true) => Some(format!("{task}, {}", self.name(node))),
-            (Some(task), false) => Some(task),
-            (None, true) => Some(self.name(node)),
-            (None, false) => None,
+        match (task, known.branch.as_deref().map(plain_line)) {
+            (Some(task), Some(branch)) => Some(format!("{task}, {branch}")),
+            (task, branch) => task.or(branch),
         }
     }
 
-    /// Returns the task of a node's round, if several tasks may be in progress at once.
-    pub(crate) fn task_label(&self, node: &NodeId) -> Option<String> {
+    /// Returns the task or the item of a node's round, if several may be in progress at once.
+    fn task_label(&self, node: &NodeId) -> Option<String> {
         let jobs_loop = self.of_name(node)?.jobs_loop.as_ref()?;
         Some(self.tasks.label(jobs_loop, node).unwrap_or_else(|| plain_line(node.as_str())))
     }
@@ -165,22 +162,23 @@ impl Nodes {
 /// The blocks around a node, as far as they decide about labels.
 #[derive(Debug, Clone, Default)]
 struct NodeSurroundings {
-    is_beside: bool,
+    branch: Option<String>,
     jobs_loop: Option<String>,
 }
 
 impl NodeSurroundings {
-    /// Returns the surroundings of the nodes inside a node.
-    fn inside(&self, node: &Node) -> NodeSurroundings {
+    /// Returns the surroundings of the nodes in a block of a node.
+    fn inside(&self, node: &Node, branch: Option<&str>) -> NodeSurroundings {
         match &node.kind {
             NodeKind::Parallel(ParallelNode { branches, .. }) if branches.len() > 1 => {
-                NodeSurroundings { is_beside: true, ..self.clone() }
+                let path: Vec<&str> = self.branch.as_deref().into_iter().chain(branch).collect();
+                NodeSurroundings { branch: Some(path.join("/")), ..self.clone() }
             }
             // The label says which task it is, so the branches around the loop need no names.
             NodeKind::TaskLoop(TaskLoopNode { jobs, .. }) | NodeKind::Each(EachNode { jobs, .. })
                 if *jobs > 1 =>
             {
-                NodeSurroundings { is_beside: false, jobs_loop: Some(node.id.to_string()) }
+                NodeSurroundings { branch: None, jobs_loop: Some(node.id.to_string()) }
             }
             _ => self.clone(),
         }

@@ -1,7 +1,7 @@
 //! Lines about the nodes of a workflow.
 
 use windlass_core::event::{Event, ShellEnd};
-use windlass_core::run::{ConflictStep, EndReason, FinalStatus, Outcome, Spent};
+use windlass_core::run::{ConflictStep, EndReason, FinalStatus, ListItem, Outcome, Spent};
 use windlass_core::tasks::TaskStatus;
 
 use super::tasks::task_name;
@@ -72,6 +72,15 @@ pub(super) fn round(screen: Terminal, round: u32, task: Option<&str>, event: &Ev
         (Some(task), Some(name)) => format!("task {}: {}", plain_line(task), plain_short(name, 80)),
     };
     screen.paint(TextTone::Strong, &text)
+}
+
+/// Returns the line for an item that starts: `item 2 of 7: parser`. Without a name it shows the beginning of
+/// the item, and the label of its lines.
+pub(super) fn item(screen: Terminal, item: &ListItem, content: &str) -> String {
+    let ListItem { place, of, label, is_named } = item;
+    let label = plain_line(label);
+    let about = if *is_named { format!(": {label}") } else { format!(" ({label}): {}", plain_line(content)) };
+    screen.paint(TextTone::Strong, &format!("item {place} of {of}{about}"))
 }
 
 /// Returns the line for the new status of a task.
@@ -150,6 +159,14 @@ mod tests {
         let screen = Terminal { unicode: true, ..Terminal::plain() };
         assert_eq!(started(screen, "fix", "skill", Some("skill tidy")), "▸ fix (skill tidy)");
         assert_eq!(started(Terminal::plain(), "build", "shell", None), "> build (shell)");
+    }
+
+    #[test]
+    fn an_item_says_which_of_how_many_it_is() {
+        let named = ListItem { place: 2, of: 7, label: "parser".to_owned(), is_named: true };
+        assert_eq!(item(Terminal::plain(), &named, "{\"id\":\"parser\"}"), "item 2 of 7: parser");
+        let other = ListItem { place: 1, of: 7, label: "probes 3".to_owned(), is_named: false };
+        assert_eq!(item(Terminal::plain(), &other, "{\"a\":1}"), "item 1 of 7 (probes 3): {\"a\":1}");
     }
 
     #[test]

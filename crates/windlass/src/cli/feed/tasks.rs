@@ -1,4 +1,5 @@
-//! The tasks of a run: the rounds in progress with their names and folders, and how many tasks are done.
+//! The tasks and the items of lists of a run: the rounds in progress with their labels and folders, and how many
+//! tasks are done.
 
 use std::collections::BTreeMap;
 
@@ -6,11 +7,11 @@ use serde_json::Value;
 use windlass_core::effect::{Effect, Planned};
 use windlass_core::event::{Event, WorktreeEnd};
 use windlass_core::id::NodeId;
-use windlass_core::run::{Activity, News, RunState};
+use windlass_core::run::{Activity, ListItem, News, RunState};
 use windlass_core::tasks::Claim;
 
 use super::nodes::named;
-use crate::cli::sanitize::plain_short;
+use crate::cli::sanitize::{plain_line, plain_short};
 
 /// The longest name of a task in a label, and the longest id.
 const NAME: usize = 18;
@@ -18,7 +19,7 @@ const ID: usize = 10;
 /// The most running tasks that are listed.
 const LISTED: usize = 8;
 
-/// The tasks of the task loops of a run.
+/// The tasks of the task loops of a run, and the items of its lists.
 #[derive(Debug, Default)]
 pub(crate) struct RunTasks {
     /// The rounds in progress, by the id of their effects: `task_loop@7`.
@@ -29,15 +30,30 @@ pub(crate) struct RunTasks {
 
 #[derive(Debug)]
 struct TaskRound {
-    id: String,
-    name: Option<String>,
+    /// The id of the task; an item has none.
+    task: Option<String>,
+    label: String,
     workspace: Option<String>,
 }
 
 impl TaskRound {
-    fn label(&self) -> String {
-        let name = self.name.as_deref().map(|name| format!(" {}", plain_short(name, NAME)));
-        format!("{}{}", plain_short(&self.id, ID), name.unwrap_or_default())
+    fn of_task(id: &str, name: Option<&str>, workspace: Option<String>) -> TaskRound {
+        let name = name.map(|name| format!(" {}", plain_short(name, NAME))).unwrap_or_default();
+        let label = format!("{}{name}", plain_short(id, ID));
+        TaskRound { task: Some(id.to_owned()), label, workspace }
+    }
+
+    fn of_item(item: &ListItem, workspace: Option<String>) -> TaskRound {
+        TaskRound { task: None, label: plain_line(&item.label), workspace }
+    }
+
+    fn is_of(&self, task: &str) -> bool {
+        self.task.as_deref() == Some(task)
+    }
+
+    /// Returns its name in a list of rounds.
+    fn listed(&self) -> String {
+        self.task.as_ref().map_or_else(|| self.label.clone(), |id| plain_short(id, ID))
     }
 }
 
@@ -47,12 +63,18 @@ impl RunTasks {
         let mut actives = Vec::new();
         state.root.actives(&mut actives);
         for active in actives {
-            let Activity::Tasks(tasks) = &active.activity else { continue };
-            for round in &tasks.open {
-                let workspace = round.workspace.clone();
-                let round_name = format!("{}@{}", active.instance, round.round);
-                let (id, name) = (round.id.to_string(), name_of(&round.task).map(str::to_owned));
-                self.rounds.insert(round_name, TaskRound { id, name, workspace });
+            let key = |number: u32| format!("{}@{number}", active.instance);
+            match &active.activity {
+                Activity::Tasks(tasks) => self.rounds.extend(tasks.open.iter().map(|round| {
+                    let (id, workspace) = (round.id.to_string(), round.workspace.clone());
+                    (key(round.round), TaskRound::of_task(&id, name_of(&round.task), workspace))
+                })),
+                Activity::Each(list) => self.rounds.extend(list.open.iter().filter_map(|open| {
+                    let item = list.list_item(&active.step, open.at)?;
+                    let number = list.items.get(open.at)?.number;
+                    Some((key(number), TaskRound::of_item(&item, open.workspace.clone())))
+                })),
+                _ => {}
             }
         }
     }
@@ -79,7 +101,7 @@ impl RunTasks {
         let new = planned.id.node.as_str();
         let loop_of = |key: &str| key.rsplit_once('@').map(|(of, _)| of.to_owned());
         let is_before = |(key, round): &(&String, &TaskRound)| {
-            key.as_str() != new && round.id == task.to_string() && loop_of(key) == loop_of(new)
+            key.as_str() != new && round.is_of(&task.to_string()) && loop_of(key) == loop_of(new)
         };
         let before = self.rounds.iter().find(is_before).map(|(key, _)| key.clone());
         if let Some(round) = before.and_then(|key| self.rounds.remove(&key)) {
@@ -90,14 +112,16 @@ impl RunTasks {
     /// Takes news into account: a round starts, or a task is settled.
     pub(super) fn news(&mut self, news: &News, event: &Event) {
         match news {
-            News::Round { node, round, task: Some(id) } => {
-                let name = task_name(event).map(str::to_owned);
-                let started = TaskRound { id: id.clone(), name, workspace: None };
+            News::Round { node, round, item: Some(item), .. } => {
+                self.rounds.insert(format!("{node}@{round}"), TaskRound::of_item(item, None));
+            }
+            News::Round { node, round, task: Some(id), item: None } => {
+                let started = TaskRound::of_task(id, task_name(event), None);
                 self.rounds.insert(format!("{node}@{round}"), started);
             }
             News::Task { node, task, .. } => {
                 let is_its = |key: &String| key.rsplit_once('@').is_some_and(|(of, _)| of == node.as_str());
-                self.rounds.retain(|key, round| !(is_its(key) && round.id == *task));
+                self.rounds.retain(|key, round| !(is_its(key) && round.is_of(task)));
             }
             News::NodeFinished { node, .. } => {
                 self.rounds.retain(|key, _| !key.strip_prefix(node.as_str()).is_some_and(is_round));
@@ -108,12 +132,12 @@ impl RunTasks {
 
     /// Returns the label of the round in which a node runs: `6 Changelog`.
     pub(super) fn label(&self, jobs_loop: &str, node: &NodeId) -> Option<String> {
-        self.round(jobs_loop, node).map(TaskRound::label)
+        self.round(jobs_loop, node).map(|round| round.label.clone())
     }
 
     /// Returns the label of a round, by the id of its effects.
     pub(super) fn label_of_round(&self, round: &NodeId) -> Option<String> {
-        self.rounds.get(round.as_str()).map(TaskRound::label)
+        self.rounds.get(round.as_str()).map(|round| round.label.clone())
     }
 
     /// Returns the folder in which a node of a round works.
@@ -148,8 +172,7 @@ impl RunTasks {
         let mut rounds: Vec<(u32, &TaskRound)> =
             self.rounds.iter().map(|(key, round)| (number(key), round)).collect();
         rounds.sort_by_key(|(number, _)| *number);
-        let mut ids: Vec<String> =
-            rounds.iter().take(LISTED).map(|(_, round)| plain_short(&round.id, ID)).collect();
+        let mut ids: Vec<String> = rounds.iter().take(LISTED).map(|(_, round)| round.listed()).collect();
         ids.extend((rounds.len() > LISTED).then(|| "...".to_owned()));
         facts.push(format!("running {}", ids.join(", ")));
         facts

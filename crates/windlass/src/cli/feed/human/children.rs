@@ -57,8 +57,10 @@ impl Human {
     pub(super) fn know_child(&mut self, planned: &Planned) -> Vec<String> {
         let Effect::StartRun { run, spec, .. } = &planned.effect else { return Vec::new() };
         let node = &planned.id.node;
-        let name = self.nodes.label(node).unwrap_or_else(|| self.nodes.name(node));
-        let stands = LinePrefix::within(self.nodes.depth(node) + 1, &name);
+        let stands = match self.nodes.label(node) {
+            Some(label) => LinePrefix::within(0, &label),
+            None => LinePrefix::within(self.nodes.depth(node) + 1, &self.nodes.name(node)),
+        };
         self.in_child(run, |child| {
             child.stands = stands;
             child.begin(spec)

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use serde_json::json;
 use windlass_core::event::{AnswerOrigin, PersonReply, RECORD_VERSION, WorktreeEnd};
 use windlass_core::graph::workflow::{
-    AskNode, Expression, IfNode, Join, ListenNode, LoopNode, Node, NodeKind, OnFailure, ParallelBranch,
-    ParallelNode, PromptSource, Session, ShellNode, TaskLoopNode, Template, WaitUntil, WorkflowNode,
+    AskNode, EachNode, Expression, IfNode, Join, ListSource, ListenNode, LoopNode, Node, NodeKind, OnFailure,
+    ParallelBranch, ParallelNode, PromptSource, Session, ShellNode, TaskLoopNode, Template, WaitUntil,
+    WorkflowNode,
 };
 use windlass_core::hook::permission::Isolation;
 use windlass_core::id::{HookId, InboxId, NodeId, SessionId, Verb};
-use windlass_core::run::{ConflictStep, EndReason, FinalStatus, Outcome, Spent, Waiting};
+use windlass_core::run::{ConflictStep, EndReason, FinalStatus, ListItem, Outcome, Spent, Waiting};
 use windlass_core::spec::{AgentCommand, OnPermission, OnQuestion, Policy, SessionSettings, TimeLimits};
 use windlass_core::tasks::{Claim, TaskStatus};
 
@@ -239,7 +240,7 @@ fn nodes_have_headings_by_their_depth_and_an_end() {
     });
     let mut human = of(vec![step("again", again), prompt("b")]);
     assert_eq!(told(&mut human, begins("again", "loop")), ["", "> again (loop)"]);
-    let round = News::Round { node: NodeId::new("again"), round: 2, task: None };
+    let round = News::Round { node: NodeId::new("again"), round: 2, task: None, item: None };
     assert_eq!(told(&mut human, round), ["  iteration 2"]);
     assert_eq!(told(&mut human, begins("fix@2", "prompt")), ["  > fix (prompt)"]);
     assert!(told(&mut human, session(1, 1)).is_empty(), "one turn is no iteration");
@@ -251,21 +252,22 @@ fn nodes_have_headings_by_their_depth_and_an_end() {
 
 #[test]
 fn words_of_several_agents_at_once_say_whose_they_are() {
-    let branch = |id: &str| ParallelBranch { name: id.to_owned(), body: vec![prompt(id)] };
-    let branches = vec![branch("history"), branch("style")];
-    let mut human = of(vec![
-        step("both", NodeKind::Parallel(ParallelNode { limit: 0, join: Join::All, branches })),
-        prompt("c"),
-    ]);
-    told(&mut human, begins("both", "parallel"));
-    told(&mut human, begins("history", "prompt"));
-    assert_eq!(human.agent(&[], &turn("history"), &text("alone")), ["[history] alone"]);
-    told(&mut human, begins("style", "prompt"));
-    assert_eq!(human.agent(&[], &turn("history"), &text("looking")), ["[history] looking"]);
+    let branch = |name: &str, body: Node| ParallelBranch { name: name.to_owned(), body: vec![body] };
+    let beside = |id: &str, branches| {
+        step(id, NodeKind::Parallel(ParallelNode { limit: 0, join: Join::All, branches }))
+    };
+    let inner = beside("inner", vec![branch("old", prompt("history")), branch("new", prompt("news"))]);
+    let mut human =
+        of(vec![beside("both", vec![branch("left", inner), branch("right", prompt("style"))]), prompt("c")]);
+    assert_eq!(told(&mut human, begins("both", "parallel")), ["", "> both (parallel)"]);
+    assert_eq!(told(&mut human, begins("history", "prompt")), ["[left/old] > history (prompt)"]);
+    assert_eq!(human.agent(&[], &turn("history"), &text("alone")), ["[left/old] alone"]);
+    assert_eq!(told(&mut human, begins("style", "prompt")), ["[right] > style (prompt)"]);
+    assert_eq!(human.agent(&[], &turn("history"), &text("looking")), ["[left/old] looking"]);
     human.screen.redraws = true;
     assert_eq!(human.progress(Moment(1_000)).as_deref(), Some("\r\u{1b}[K2 nodes, working, 0 s"));
-    told(&mut human, ends("style"));
-    assert_eq!(human.agent(&[], &turn("history"), &text("alone")), ["[history] alone"], "to the end");
+    assert_eq!(told(&mut human, ends("style")), ["[right] ok style completed, 3 s"]);
+    assert_eq!(human.agent(&[], &turn("history"), &text("alone")), ["[left/old] alone"], "to the end");
     assert_eq!(human.progress(Moment(1_000)).as_deref(), Some("\r\u{1b}[Khistory, working, 0 s"));
 }
 
@@ -288,7 +290,8 @@ fn a_task_is_told_by_its_number_and_name_and_how_it_went() {
         Event::TaskClaimed { effect: turn("tasks"), claim, odd: Vec::new() }
     };
     let node = NodeId::new("tasks");
-    let round = |round, id: &str| News::Round { node: node.clone(), round, task: Some(id.to_owned()) };
+    let round =
+        |round, id: &str| News::Round { node: node.clone(), round, task: Some(id.to_owned()), item: None };
     let lines = happened(&mut human, claimed("3", "Write the\u{1b}[2J parser"), vec![round(1, "3")]);
     assert_eq!(lines, ["  task 3: Write the^[[2J parser"]);
     let (effect, branch) = (turn("tasks@1"), "b".to_owned());
@@ -332,6 +335,66 @@ fn a_task_is_told_by_its_number_and_name_and_how_it_went() {
     assert_eq!(told(&mut human, failing), ["  task 3 is failing: the checks are red"]);
     human.screen.redraws = true;
     assert!(human.progress(Moment(10_000)).unwrap().contains("5 of 8 done, running 4, 9 s"));
+}
+
+fn list(jobs: u32, body: Vec<Node>) -> NodeKind {
+    NodeKind::Each(EachNode {
+        items: ListSource::Literal(Vec::new()),
+        name: "issue".to_owned(),
+        jobs,
+        join: Join::All,
+        worktree: false,
+        max: 50,
+        body,
+    })
+}
+
+fn item(number: u32, label: &str, is_named: bool) -> News {
+    let item = ListItem { place: number, of: 7, label: label.to_owned(), is_named };
+    let (node, task) = (NodeId::new("probes"), Some(r#"{"kind":"bug"}"#.to_owned()));
+    News::Round { node, round: number, task, item: Some(item) }
+}
+
+#[test]
+fn the_lines_of_an_item_have_its_label_and_it_is_no_task() {
+    let mut human = of(vec![step("probes", list(2, vec![prompt("look")]))]);
+    told(&mut human, begins("probes", "each"));
+    assert_eq!(told(&mut human, item(1, "parser", true)), ["  item 1 of 7: parser"]);
+    let unnamed = told(&mut human, item(2, "probes 2", false));
+    assert_eq!(unnamed, [r#"  item 2 of 7 (probes 2): {"kind":"bug"}"#]);
+    assert_eq!(told(&mut human, begins("look@1", "prompt")), ["[parser] > look (prompt)"]);
+    assert_eq!(told(&mut human, begins("look@2", "prompt")), ["[probes 2] > look (prompt)"]);
+    assert_eq!(human.agent(&[], &turn("look@2"), &text("hm")), ["[probes 2] hm"]);
+    assert_eq!(told(&mut human, ends("look@1")), ["[parser] ok look completed, 3 s"]);
+    human.screen.redraws = true;
+    let progress = human.progress(Moment(1_000)).unwrap();
+    assert!(progress.contains("running parser, probes 2"), "{progress}");
+}
+
+#[test]
+fn items_one_after_the_other_need_no_label() {
+    let mut human = of(vec![step("probes", list(1, vec![prompt("look")]))]);
+    assert_eq!(told(&mut human, item(1, "parser", true)), ["  item 1 of 7: parser"]);
+    assert_eq!(told(&mut human, begins("look@1", "prompt")), ["  > look (prompt)"]);
+}
+
+#[test]
+fn the_lines_of_a_run_that_an_item_starts_have_its_label() {
+    let call = NodeKind::Workflow(WorkflowNode { name: "release".to_owned(), inputs: BTreeMap::new() });
+    let mut human = of(vec![step("probes", list(2, vec![step("call", call)]))]);
+    told(&mut human, item(2, "probes 2", false));
+    let child = RunId::new("c1");
+    let spec = Box::new(spec("release", vec![prompt("go"), prompt("on")]));
+    let effect = Effect::StartRun { run: child.clone(), spec, more: None };
+    human.know_child(&Planned { id: EffectId { verb: Verb::Run, ..turn("call@2") }, effect });
+    let begun = Record {
+        v: RECORD_VERSION,
+        at: Moment(0),
+        event: Event::OwnerChanged,
+        effects: vec![],
+        news: vec![begins("go", "prompt")],
+    };
+    assert_eq!(human.record(std::slice::from_ref(&child), &begun), ["[probes 2] > go (prompt)"]);
 }
 
 #[test]
