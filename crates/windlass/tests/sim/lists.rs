@@ -83,3 +83,19 @@ fn a_node_that_ran_several_times_says_how_often_it_failed() {
     let failed = |id: &str| nodes.iter().find(|node| node["id"] == id).unwrap()["failed"].clone();
     assert_eq!((failed("merge"), failed("commit")), (json!(1), json!(0)));
 }
+
+#[test]
+fn the_reason_of_a_fail_is_told_by_its_node_and_at_the_end() {
+    let place = Place::playing(json!([]));
+    let document = r#"
+name: fails
+nodes:
+  - each: { in: [a], as: letter }
+    do:
+      - try:
+          - fail: "no luck with {{ letter }}"
+"#;
+    place.sealed.write("repo/.windlass/workflows/fails.yaml", document);
+    let ran = place.go(&["run", "--workflow", "fails", "x"]);
+    assert_eq!(ran.stdout.matches("no luck with a").count(), 2, "{ran}");
+}

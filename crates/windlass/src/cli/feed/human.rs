@@ -3,6 +3,7 @@
 //! The feed is readable without colour. On a terminal, the line at the bottom shows the progress.
 
 mod children;
+mod reasons;
 pub(super) mod repeats;
 mod resumed;
 mod turns;
@@ -12,9 +13,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use windlass_core::agent::AgentEvent;
 use windlass_core::engine::explain::{AskTracker, GivenAnswer, branch_taken};
-use windlass_core::event::{Event, LandingEnd, Record, SessionEnd};
+use windlass_core::event::{Event, LandingEnd, Record, SessionEnd, ShellEnd};
 use windlass_core::graph::walk::find;
-use windlass_core::graph::workflow::{IfNode, NodeKind};
+use windlass_core::graph::workflow::{IfNode, Node, NodeKind, ShellNode};
 use windlass_core::hook::HookAnswer;
 use windlass_core::id::{EffectId, NodeId, RunId};
 use windlass_core::looping::verdict::CheckResult;
@@ -32,6 +33,7 @@ use super::wrap::{first, wrap};
 use super::{agent, answers, header, steps};
 use crate::cli::sanitize::{columns, plain, plain_line, plain_short, shorten};
 use crate::cli::terminal::{Terminal, TextTone};
+use reasons::ShownReasons;
 use repeats::Repeats;
 use turns::NodeTurns;
 use waits::about;
@@ -56,6 +58,8 @@ pub(crate) struct Human {
     is_child: bool,
     /// The prefix of its lines there.
     stands: LinePrefix,
+    /// The node of that run that started it.
+    started_by: Option<NodeId>,
     spec: Option<Box<Spec>>,
     started: Option<Moment>,
     workspace: String,
@@ -79,6 +83,7 @@ pub(crate) struct Human {
     /// The keys that control the run, for people.
     keys: &'static str,
     repeats: Repeats,
+    reasons: ShownReasons,
     pub(super) bottom: StatusLine,
 }
 
@@ -91,6 +96,7 @@ impl Human {
             run,
             is_child: false,
             stands: LinePrefix::Depth(0),
+            started_by: None,
             spec: None,
             started: None,
             workspace: String::new(),
@@ -108,6 +114,7 @@ impl Human {
             answers_here: false,
             keys: "",
             repeats: Repeats::default(),
+            reasons: ShownReasons::default(),
             bottom: StatusLine::default(),
         }
     }
@@ -178,9 +185,8 @@ impl Human {
                 self.margin(&effect.node).put(lines)
             }
             Event::ShellEnded { effect, end } => {
-                let most = if self.style.whole { usize::MAX } else { CHECK_LINES };
                 let margin = self.margin(&effect.node);
-                margin.put(steps::shell(self.within(&margin), end, most))
+                margin.put(self.shell(&effect.node, self.within(&margin), end))
             }
             // The line about the task says why.
             Event::Landed {
@@ -333,15 +339,19 @@ impl Human {
                 if self.silent.remove(node) {
                     return Vec::new();
                 }
-                let lines = steps::finished(screen, &self.nodes.name(node), outcome, spent, *took_ms);
-                self.at_depth(node, 0, lines)
+                let why = self.why_ended(node, outcome);
+                let margin = self.margin(node);
+                let ended = (outcome, why.as_deref());
+                let name = self.nodes.name(node);
+                margin.put(steps::finished(self.within(&margin), &name, ended, spent, *took_ms))
             }
             News::NodeHeld { node } => {
                 let line = format!("{} will start when the run continues", self.nodes.name(node));
                 self.at_depth(node, 0, vec![screen.paint(TextTone::Careful, &line)])
             }
             News::NodeSkipped { node, why } => {
-                self.at_depth(node, 0, vec![steps::skipped(screen, &self.nodes.name(node), why)])
+                let margin = self.margin(node);
+                margin.put(steps::skipped(self.within(&margin), &self.nodes.name(node), why))
             }
             News::Round { node, round, task, item } => {
                 let task = task.as_deref();
@@ -360,6 +370,23 @@ impl Human {
             }
             _ => Vec::new(),
         }
+    }
+
+    /// Returns the definition of a node.
+    fn definition(&self, node: &NodeId) -> Option<&Node> {
+        find(&self.spec.as_ref()?.body, &node.in_workflow())
+    }
+
+    /// Returns the end of a command's output. A value of a command with a schema takes one line.
+    fn shell(&self, node: &NodeId, screen: Terminal, end: &ShellEnd) -> Vec<String> {
+        if self.style.whole {
+            return steps::shell(screen, end, usize::MAX);
+        }
+        let has_schema = self
+            .definition(node)
+            .is_some_and(|node| matches!(&node.kind, NodeKind::Shell(ShellNode { schema: Some(_), .. })));
+        let value = steps::printed_value(screen, end).filter(|_| has_schema);
+        value.map_or_else(|| steps::shell(screen, end, CHECK_LINES), |line| vec![line])
     }
 
     /// Prefixes the lines that name a node themselves, or its rounds.
@@ -390,8 +417,7 @@ impl Human {
     /// Says which branch an `if` took, and why.
     fn branch<'n>(&self, news: &News, after: impl Iterator<Item = &'n News>) -> Option<String> {
         let News::NodeStarted { node: instance, kind, .. } = news else { return None };
-        let body = &self.spec.as_ref().filter(|_| kind == "if")?.body;
-        let node = find(body, &instance.in_workflow())?;
+        let node = self.definition(instance).filter(|_| kind == "if")?;
         let NodeKind::If(IfNode { condition, otherwise, .. }) = &node.kind else { return None };
         let held = branch_taken(node, instance, after)?;
         let line = steps::branch(self.screen, condition.0.trim(), held, otherwise.is_empty());

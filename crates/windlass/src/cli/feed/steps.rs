@@ -1,13 +1,14 @@
 //! Lines about the nodes of a workflow.
 
+use serde::de::IgnoredAny;
 use windlass_core::event::{Event, ShellEnd};
 use windlass_core::run::{ConflictStep, EndReason, FinalStatus, ListItem, Outcome, Spent};
 use windlass_core::tasks::TaskStatus;
 
 use super::tasks::task_name;
 use super::words::{self, span};
-use super::wrap::wrap;
-use crate::cli::sanitize::{plain, plain_line, plain_short};
+use super::wrap::{fold, wrap};
+use crate::cli::sanitize::{columns, plain, plain_line, plain_short};
 use crate::cli::terminal::{Terminal, TextTone};
 
 /// The longest reason that is shown.
@@ -21,25 +22,40 @@ pub(super) fn started(screen: Terminal, name: &str, kind: &str, about: Option<&s
     screen.paint(TextTone::Strong, &format!("{} {name} ({about})", screen.arrow()))
 }
 
-/// Returns the lines for a node that has ended.
+/// Returns the lines for a node that has ended, with the reason to show.
 pub(super) fn finished(
     screen: Terminal,
     name: &str,
-    outcome: &Outcome,
+    (outcome, why): (&Outcome, Option<&str>),
     spent: &Spent,
     took_ms: u64,
 ) -> Vec<String> {
     let is_well = outcome.status == FinalStatus::Completed;
     let mut facts = vec![format!("{name} {}", outcome.status.word()), span(took_ms)];
     facts.extend(spent.usage.cost_usd.map(|usd| words::cost(Some(usd))));
-    let mut line = format!("{} {}", screen.check(is_well), facts.join(screen.dot()));
-    // A node that completed shows a reason only if it is not obvious.
+    let mut line = facts.join(screen.dot());
+    let (first, below) = words::paragraph(why.unwrap_or_default(), WHY);
+    if why.is_some() {
+        line.push_str(&format!(": {first}"));
+    }
+    let sign = Terminal { colours: false, ..screen }.check(is_well);
+    let mut lines = fitted(screen, &line, columns(&sign) + 1);
+    lines.iter_mut().take(1).for_each(|line| line.insert_str(0, &format!("{} ", screen.check(is_well))));
+    lines.extend(below.into_iter().map(|line| format!("  {line}")));
+    lines
+}
+
+/// Returns the reason of an outcome. A node that completed has one only if it is not obvious.
+pub(super) fn why(outcome: &Outcome) -> Option<&str> {
+    let is_well = outcome.status == FinalStatus::Completed;
     let unsaid = (!is_well).then(|| words::reason(outcome.reason));
-    let detail = outcome.detail.as_deref().filter(|_| !is_well || says_more(outcome.reason));
-    let Some(why) = detail.or(unsaid) else { return vec![line] };
-    let (first, rest) = words::paragraph(why, WHY);
-    line.push_str(&format!(": {first}"));
-    std::iter::once(line).chain(rest.into_iter().map(|line| format!("  {line}"))).collect()
+    outcome.detail.as_deref().filter(|_| !is_well || says_more(outcome.reason)).or(unsaid)
+}
+
+/// Breaks a line that is too wide for the terminal when something of `before` columns is put before it.
+fn fitted(screen: Terminal, line: &str, before: usize) -> Vec<String> {
+    let width = screen.limit().map_or(usize::MAX, |width| width.saturating_sub(before));
+    fold(line, width)
 }
 
 /// Decides whether the detail of a completed node tells more than that it completed.
@@ -59,9 +75,10 @@ pub(super) fn branch(screen: Terminal, condition: &str, held: bool, is_empty: bo
     screen.paint(TextTone::Faint, &format!("  if: {} {to} {way}", plain_short(condition, room)))
 }
 
-/// Returns the line for a skipped node.
-pub(super) fn skipped(screen: Terminal, name: &str, why: &str) -> String {
-    screen.paint(TextTone::Faint, &format!("- {name} skipped: {}", plain_short(why, WHY)))
+/// Returns the lines for a skipped node.
+pub(super) fn skipped(screen: Terminal, name: &str, why: &str) -> Vec<String> {
+    let lines = fitted(screen, &format!("- {name} skipped: {}", plain_short(why, WHY)), 0);
+    lines.iter().map(|line| screen.paint(TextTone::Faint, line)).collect()
 }
 
 /// Returns the line for a round that starts, with the name of its task.
@@ -116,6 +133,14 @@ pub(super) fn conflict(
     screen.paint(TextTone::Careful, &text)
 }
 
+/// Returns the JSON that a command printed, on one line.
+pub(super) fn printed_value(screen: Terminal, end: &ShellEnd) -> Option<String> {
+    let ShellEnd::Exited { passed: true, output, stdout, .. } = end else { return None };
+    let text = stdout.as_ref().unwrap_or(output);
+    serde_json::from_str::<IgnoredAny>(text).ok()?;
+    Some(format!("  {}", plain_short(text, screen.width.saturating_sub(2))))
+}
+
 /// Returns the end of a command's output.
 pub(super) fn shell(screen: Terminal, end: &ShellEnd, most: usize) -> Vec<String> {
     let ShellEnd::Exited { output, .. } = end else { return Vec::new() };
@@ -138,20 +163,36 @@ mod tests {
         let spent = Spent { turns: 1, usage };
         let well = Outcome::new(FinalStatus::Completed, EndReason::AllDone);
         assert_eq!(
-            finished(Terminal::plain(), "fix", &well, &spent, 12_000),
+            finished(Terminal::plain(), "fix", (&well, why(&well)), &spent, 12_000),
             ["ok fix completed, 12 s, $0.50"]
         );
         let badly = Outcome::new(FinalStatus::Failed, EndReason::ShellFailed).because("exit\u{1b}[2J code 1");
-        let lines = finished(Terminal::plain(), "build", &badly, &Spent::default(), 40);
+        let lines = finished(Terminal::plain(), "build", (&badly, why(&badly)), &Spent::default(), 40);
         assert_eq!(lines, ["FAILED build failed, 40 ms: exit^[[2J code 1"]);
     }
 
     #[test]
     fn a_reason_of_several_lines_keeps_them() {
-        let why = "tasks.json is broken\n  at 2:1\n\u{1b}[2J   | ^\n";
-        let badly = Outcome::new(FinalStatus::Failed, EndReason::ShellFailed).because(why);
-        let lines = finished(Terminal::plain(), "do", &badly, &Spent::default(), 40);
+        let said = "tasks.json is broken\n  at 2:1\n\u{1b}[2J   | ^\n";
+        let badly = Outcome::new(FinalStatus::Failed, EndReason::ShellFailed).because(said);
+        let lines = finished(Terminal::plain(), "do", (&badly, why(&badly)), &Spent::default(), 40);
         assert_eq!(lines, ["FAILED do failed, 40 ms: tasks.json is broken", "    at 2:1", "  ^[[2J   | ^"]);
+    }
+
+    #[test]
+    fn a_long_reason_is_wrapped_at_the_width_of_the_terminal_and_only_there() {
+        let until = "`outputs.review.value.approved and outputs.check.passed` is true";
+        let well = Outcome::new(FinalStatus::Completed, EndReason::Until).because(until);
+        let shown = |screen| finished(screen, "rework", (&well, why(&well)), &Spent::default(), 40);
+        assert_eq!(shown(Terminal::plain()), [format!("ok rework completed, 40 ms: {until}")]);
+        let narrow = Terminal { is_terminal: true, unicode: true, width: 50, ..Terminal::plain() };
+        let expected = [
+            "✓ rework completed · 40 ms:",
+            "    `outputs.review.value.approved and",
+            "    outputs.check.passed` is true",
+        ];
+        assert_eq!(shown(narrow), expected);
+        assert!(skipped(narrow, "x", until).iter().all(|line| columns(line) <= 50));
     }
 
     #[test]
@@ -159,6 +200,18 @@ mod tests {
         let screen = Terminal { unicode: true, ..Terminal::plain() };
         assert_eq!(started(screen, "fix", "skill", Some("skill tidy")), "▸ fix (skill tidy)");
         assert_eq!(started(Terminal::plain(), "build", "shell", None), "> build (shell)");
+    }
+
+    #[test]
+    fn the_value_of_a_command_takes_one_line() {
+        let printed =
+            |text: &str| printed_value(Terminal::plain(), &ShellEnd::exited(true, "exit code 0", text));
+        assert_eq!(printed("[\n  {\"n\": 7}\n]\n").as_deref(), Some("  [ {\"n\": 7} ]"));
+        let long = printed(&format!("\"{}\"", "x".repeat(200))).unwrap();
+        assert!(long.len() == 80 && long.ends_with("..."), "{long}");
+        assert_eq!(printed("no JSON"), None);
+        let failed = ShellEnd::exited(false, "exit code 1", "{}");
+        assert_eq!(printed_value(Terminal::plain(), &failed), None);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use windlass_core::run::{FinalStatus, Outcome};
 use windlass_core::usage::Usage;
 
 use super::words::{self, cost, count, span, tokens};
+use super::wrap::fold;
 use crate::cli::sanitize::plain;
 use crate::cli::terminal::{Terminal, TextTone};
 
@@ -61,7 +62,9 @@ pub(crate) fn summary(screen: Terminal, ending: &RunEnding<'_>) -> Vec<String> {
         facts.extend([tokens(ending.usage), cost(ending.usage.cost_usd)]);
     }
     let (how, why) = words::outcome_lines(ending.outcome);
-    let mut lines = vec![String::new(), screen.paint(tone, &how)];
+    let mut lines = vec![String::new()];
+    let how = fold(&how, screen.limit().unwrap_or(usize::MAX));
+    lines.extend(how.iter().map(|line| screen.paint(tone, line)));
     lines.extend(why.iter().map(|line| format!("  {line}")));
     lines.push(format!("  {}", facts.join(screen.dot())));
     lines.extend(changes(ending.changes));

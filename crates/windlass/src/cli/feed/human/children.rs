@@ -63,6 +63,7 @@ impl Human {
         };
         self.in_child(run, |child| {
             child.stands = stands;
+            child.started_by = Some(node.clone());
             child.begin(spec)
         });
         let line =

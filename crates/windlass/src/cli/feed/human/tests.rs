@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::json;
 use windlass_core::event::{AnswerOrigin, PersonReply, RECORD_VERSION, WorktreeEnd};
 use windlass_core::graph::workflow::{
-    AskNode, EachNode, Expression, IfNode, Join, ListSource, ListenNode, LoopNode, Node, NodeKind, OnFailure,
-    ParallelBranch, ParallelNode, PromptSource, Session, ShellNode, TaskLoopNode, Template, WaitUntil,
-    WorkflowNode,
+    AskNode, EachNode, Expression, FailNode, IfNode, Join, ListSource, ListenNode, LoopNode, Node, NodeKind,
+    OnFailure, ParallelBranch, ParallelNode, PromptSource, Session, ShellNode, TaskLoopNode, Template,
+    TryNode, WaitUntil, WorkflowNode,
 };
 use windlass_core::hook::permission::Isolation;
 use windlass_core::id::{HookId, InboxId, NodeId, SessionId, Verb};
@@ -395,6 +395,67 @@ fn the_lines_of_a_run_that_an_item_starts_have_its_label() {
         news: vec![begins("go", "prompt")],
     };
     assert_eq!(human.record(std::slice::from_ref(&child), &begun), ["[probes 2] > go (prompt)"]);
+}
+
+#[test]
+fn the_reason_of_a_failure_is_shown_at_the_node_that_failed_and_not_at_the_blocks_around_it() {
+    let fail = NodeKind::Fail(FailNode { reason: Template("no luck".to_owned()) });
+    let guard = NodeKind::Try(TryNode { body: vec![step("stop", fail)], catch: Vec::new() });
+    let mut human = of(vec![step("probes", list(1, vec![step("guard", guard)]))]);
+    let failed = |node: &str, why: &str| News::NodeFinished {
+        node: NodeId::new(node),
+        outcome: Outcome::new(FinalStatus::Failed, EndReason::FailNode).because(why),
+        spent: Spent::default(),
+        took_ms: 3_000,
+    };
+    assert_eq!(told(&mut human, failed("stop@1", "no luck")), ["    FAILED stop failed, 3 s: no luck"]);
+    assert_eq!(told(&mut human, failed("guard@1", "no luck")), ["  FAILED guard failed, 3 s"]);
+    let all = told(&mut human, failed("probes", "no item succeeded: no luck"));
+    assert_eq!(all, ["FAILED probes failed, 3 s: no item succeeded"]);
+    let own = told(&mut human, failed("probes", "the list has 60 items"));
+    assert_eq!(own, ["FAILED probes failed, 3 s: the list has 60 items"]);
+    // A block of another item may fail for a reason of its own that reads the same.
+    let other = told(&mut human, failed("guard@2", "no luck"));
+    assert_eq!(other, ["  FAILED guard failed, 3 s: no luck"]);
+}
+
+#[test]
+fn the_reason_of_a_sub_run_is_shown_at_its_node_that_failed() {
+    let call = NodeKind::Workflow(WorkflowNode { name: "release".to_owned(), inputs: BTreeMap::new() });
+    let mut human = of(vec![step("call", call), prompt("b")]);
+    let child = RunId::new("c1");
+    let effect = Effect::StartRun {
+        run: child.clone(),
+        spec: Box::new(spec("release", vec![prompt("go"), prompt("on")])),
+        more: None,
+    };
+    human.know_child(&Planned { id: EffectId { verb: Verb::Run, ..turn("call") }, effect });
+    let failed = |node: &str| News::NodeFinished {
+        node: NodeId::new(node),
+        outcome: Outcome::new(FinalStatus::Failed, EndReason::AgentFailed).because("no luck"),
+        spent: Spent::default(),
+        took_ms: 3_000,
+    };
+    let (event, news) = (Event::OwnerChanged, vec![failed("go")]);
+    let record = Record { v: RECORD_VERSION, at: Moment(0), event, effects: Vec::new(), news };
+    let lines = human.record(std::slice::from_ref(&child), &record);
+    assert_eq!(lines, ["  [call] FAILED go failed, 3 s: no luck"]);
+    assert_eq!(told(&mut human, failed("call")), ["FAILED call failed, 3 s"]);
+}
+
+#[test]
+fn the_value_of_a_command_with_a_schema_takes_one_line() {
+    let shell = |schema| {
+        let command = Template("make".to_owned());
+        NodeKind::Shell(ShellNode { command, idempotent: false, stdin: None, schema })
+    };
+    let mut human = of(vec![step("find", shell(Some(json!({})))), step("list", shell(None))]);
+    let mut ended = |node: &str| {
+        let end = windlass_core::event::ShellEnd::exited(true, "exit code 0", "[\n  7,\n  9\n]\n");
+        happened(&mut human, Event::ShellEnded { effect: turn(node), end }, Vec::new())
+    };
+    assert_eq!(ended("find"), ["  [ 7, 9 ]"]);
+    assert_eq!(ended("list").len(), 4);
 }
 
 #[test]
