@@ -7,6 +7,7 @@ use crate::engine::tests::drawn;
 use crate::graph::builder::{
     Builder, LoopRounds, ask, check_all, prompt, pull_request, review, shell, task_loop, wait_for, workflow,
 };
+use crate::graph::workflow::Join;
 use crate::run::FinalStatus;
 
 #[test]
@@ -339,4 +340,24 @@ fn expectations_that_contradict_each_other_or_name_nothing_are_mistakes() {
             ),
         ]
     );
+}
+
+#[test]
+fn all_ways_walk_past_a_block_that_fails_and_may() {
+    let workflow = Builder::new("w")
+        .start(shell("x").id("first"))
+        .parallel(|lanes| {
+            let lanes = lanes.branch("one", |one| one.then(shell("a").id("a")));
+            lanes.branch("two", |two| two.then(shell("b").id("b"))).join(Join::Some)
+        })
+        .id("both")
+        .continue_on_failure()
+        .then(shell("mend").when("outputs.both.failed").id("mend"));
+    let options = RehearsalOptions { ways: WaysWalked::All, ..RehearsalOptions::default() };
+    let rehearsal = rehearse(&drawn(workflow), &options);
+    assert_eq!(rehearsal.missed, []);
+    let because: Vec<&str> = rehearsal.ways.iter().map(|way| way.because.as_str()).collect();
+    assert_eq!(because[0], "if `both` fails");
+    let starts = rehearsal.ways[0].acts.iter().filter(|act| act.what == "begins");
+    assert_eq!(starts.map(|act| act.path.as_str()).collect::<Vec<_>>(), ["mend"]);
 }
