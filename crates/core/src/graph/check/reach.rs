@@ -45,13 +45,14 @@ fn check_node(outline: &Outline<'_>, node: &OutlineNode<'_>, found: &mut GraphDi
                 );
             }
         }
-        NodeKind::Loop(LoopNode { until, .. }) => {
+        NodeKind::Loop(LoopNode { until, max, .. }) => {
             for (index, until) in until.iter().enumerate() {
                 let Some(holds) = constant(until) else { continue };
-                let text = if holds {
-                    "`until` is always true: the loop runs once"
-                } else {
-                    "`until` is never true"
+                let text = match holds {
+                    true => "`until` is always true: the loop runs once",
+                    // `bounds` reports that nothing ends the loop.
+                    false if *max == 0 && never_ends(node) => continue,
+                    false => "`until` is never true",
                 };
                 found.node(node, GraphDiagnostic::warning(None, "loop.until", text).item(index));
             }

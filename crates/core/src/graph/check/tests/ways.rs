@@ -279,6 +279,12 @@ fn a_loop_needs_an_end() {
             "error: this node is never reached: the loop `loop` before it never ends → b.prompt",
         ]
     );
+    let never = LoopRounds::until("false").or("1 > 2");
+    assert_eq!(
+        said(work().loop_(never, one)),
+        ["error: nothing ends this loop → loop.loop.max (set `max: 10`)"],
+        "one mistake, one report"
+    );
     let money = Budget { cost_usd: Some(5.0), ..Budget::default() };
     assert_eq!(
         said(work().loop_(LoopRounds::default(), one).budget(money)),
