@@ -17,6 +17,7 @@ mod rewrite;
 mod scope;
 #[cfg(test)]
 mod tests;
+mod undefined;
 
 use std::io;
 use std::sync::OnceLock;
@@ -30,6 +31,7 @@ pub use limits::{MAX_ELIFS, MAX_SOURCE, MAX_TOKENS};
 pub use names::{TemplateNames, Use, constant, names_in, names_used};
 use rewrite::Edits;
 pub use scope::{NodeOutput, Scope};
+use undefined::undefined;
 
 /// The largest output of a template, in bytes.
 pub const MAX_OUTPUT: usize = 1 << 20;
@@ -268,8 +270,16 @@ fn indent(text: &str, width: usize) -> String {
 }
 
 fn translate(error: &minijinja::Error, source: &str, edits: &Edits) -> TemplateError {
-    let at = at(source, error.range().map_or(0, |range| edits.original(range.start)));
-    let what = error.detail().map_or_else(|| error.kind().to_string(), outputs::in_authors_words);
+    let range = error.range().map(|range| edits.original(range.start)..edits.original(range.end));
+    let at = at(source, range.as_ref().map_or(0, |range| range.start));
+    let what = match error.detail() {
+        Some(detail) => outputs::in_authors_words(detail),
+        None => {
+            let is_undefined = error.kind() == ErrorKind::UndefinedError;
+            let named = range.filter(|_| is_undefined).and_then(|range| undefined(source, range));
+            named.unwrap_or_else(|| error.kind().to_string())
+        }
+    };
     match error.kind() {
         ErrorKind::SyntaxError | ErrorKind::BadEscape => TemplateError::Syntax { what, at },
         ErrorKind::UndefinedError => TemplateError::Undefined { what, at },

@@ -290,6 +290,31 @@ fn what_is_undefined_is_an_error_unless_one_asks() {
 }
 
 #[test]
+fn what_is_undefined_is_named_with_its_whole_expression() {
+    for (source, named) in [
+        ("outputs.skill_commit.value.x", "outputs.skill_commit.value.x"),
+        ("1 + outputs['skill-commit'].value['x']", "outputs['skill-commit'].value['x']"),
+        ("'x' ~ (outputs.skill_commit.value.x.y)", "outputs.skill_commit.value.x"),
+        (
+            "outputs.plan.value.steps | selectattr('a') | first",
+            "outputs.plan.value.steps | selectattr('a') | first",
+        ),
+    ] {
+        let wanted = format!("`{named}` is undefined (line ");
+        for found in [complaint(&format!("é {{{{ {source} }}}}")), value(source).unwrap_err().to_string()] {
+            assert!(found.starts_with(&wanted), "{source}: {found}");
+        }
+    }
+    let not = "{{ not ([] | first) }}";
+    assert!(complaint(not).starts_with("`([] | first)` is undefined"), "{}", complaint(not));
+    let block = "{% if ([] | first).x %}{% endif %}";
+    assert!(complaint(block).starts_with("`([] | first).x` is undefined"), "{}", complaint(block));
+    let choice = "{{ 1 if [] | first else 2 }}";
+    let whole = "`1 if [] | first else 2` is undefined";
+    assert!(complaint(choice).starts_with(whole), "{}", complaint(choice));
+}
+
+#[test]
 fn the_round_and_the_task_are_there_in_loops() {
     let mut scope = scope();
     scope.set_iteration(Some(2));
