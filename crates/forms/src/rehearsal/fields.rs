@@ -6,18 +6,32 @@ use crate::diagnostics::Diagnostics;
 use crate::json::{JsonError, JsonMember, JsonNode, JsonValue, kind};
 use crate::words::{did_you_mean, quoted};
 use crate::workflow::document::tree::{self, DocumentTree};
+use crate::workflow::document::yaml_error::NO_ANCHOR;
 
 /// The largest file, in bytes.
 pub(super) const MOST_BYTES: usize = 1024 * 1024;
 
+/// A value of a file, with the starting bytes of the values in it whose end was not reached.
+pub(super) struct FileValue {
+    pub(super) root: JsonNode,
+    pub(super) open: BTreeSet<usize>,
+}
+
 /// Reads one YAML or JSON value that starts at a byte of the text. Its positions are those of the whole text.
-pub(super) fn value_at(text: &str, start: usize, found: &mut Diagnostics<'_>) -> JsonNode {
-    let DocumentTree { mut root, broken, .. } = tree::read(text);
+/// `no_anchor` is the hint for an alias without an anchor, where the usual one does not help.
+pub(super) fn value_at(
+    text: &str,
+    start: usize,
+    no_anchor: Option<&'static str>,
+    found: &mut Diagnostics<'_>,
+) -> FileValue {
+    let DocumentTree { mut root, open, broken } = tree::read(text);
     for JsonError { at, message, hint } in broken {
-        found.error(start + at, &message, hint.map(str::to_owned));
+        let better = no_anchor.filter(|_| message == NO_ANCHOR);
+        found.error(start + at, &message, better.or(hint).map(str::to_owned));
     }
     shift(&mut root, start);
-    root
+    FileValue { root, open: open.into_iter().map(|at| start + at).collect() }
 }
 
 fn shift(node: &mut JsonNode, by: usize) {

@@ -54,7 +54,7 @@ pub fn read_stubs(text: &str, file: &str) -> (Option<StubFile>, Vec<Diagnostic>)
         found.error(0, &format!("the file has {} bytes; at most {MOST_BYTES} are allowed", text.len()), None);
         return (None, found.finish());
     }
-    let root = value_at(text, 0, &mut found);
+    let root = value_at(text, 0, None, &mut found).root;
     let is_empty = matches!(root.value, JsonValue::Null);
     let read = if is_empty { StubReading::default() } else { stubs(&root, &mut found) };
     let file = (!found.has_errors()).then(|| read.in_file(text, file));

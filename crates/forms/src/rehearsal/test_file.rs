@@ -3,7 +3,7 @@
 use windlass_core::engine::rehearsal::{Expectation, ExpectationField, ExpectationProblem};
 use windlass_core::run::FinalStatus;
 
-use super::fields::{MOST_BYTES, members, number, text, unknown, value_at, word};
+use super::fields::{FileValue, MOST_BYTES, members, number, text, unknown, value_at, word};
 use super::stubs::{StubFile, StubReading, stubs};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::diagnostics::Diagnostics;
@@ -11,6 +11,9 @@ use crate::json::{JsonMember, JsonNode, JsonValue, kind};
 use crate::words::quoted;
 
 const KEYS: [&str; 6] = ["test", "workflow", "input", "inputs", "nodes", "expect"];
+
+/// The hint for an alias whose anchor may be in another test.
+const ANCHORS: &str = "an anchor holds within one document; write the tests as one list";
 
 /// The statuses that a rehearsal can end with.
 static STATUS: [(&str, FinalStatus); 4] = [
@@ -66,14 +69,17 @@ pub fn read_tests(text: &str, file: &str) -> (Vec<WorkflowTest>, Vec<Diagnostic>
         return (Vec::new(), found.finish());
     }
     let mut tests: Vec<WorkflowTest> = Vec::new();
-    for (start, document) in documents(text) {
-        let root = value_at(document, start, &mut found);
+    let documents = documents(text);
+    let no_anchor = (documents.len() > 1).then_some(ANCHORS);
+    for (start, document) in documents {
+        let FileValue { root, open } = value_at(document, start, no_anchor, &mut found);
         let items = match &root.value {
             JsonValue::Null => continue,
             JsonValue::List(items) => items.as_slice(),
             _ => std::slice::from_ref(&root),
         };
-        for item in items {
+        // A test that was read in part has its error, and what it lacks may be in the other part.
+        for item in items.iter().filter(|item| !open.contains(&item.at)) {
             let Some(test) = read_test(item, text, file, &mut found) else { continue };
             match tests.iter().any(|other| other.name == test.name) {
                 true => found.error(test.at, &format!("two tests are called `{}`", test.name), None),

@@ -159,3 +159,37 @@ expect: { turns: 1 }
     let (tests, found) = read_tests("# nothing\n", "x.test.yaml");
     assert_eq!((tests.len(), found.len()), (0, 1));
 }
+
+#[test]
+fn an_anchor_of_another_document_is_one_mistake() {
+    let text = "\
+test: one
+workflow: fix
+input: &prd the parser
+expect: { turns: 1 }
+---
+test: two
+workflow: fix
+input: *prd
+nodes: { a: { text: x } }
+expect: { turns: 1 }
+";
+    let (tests, found) = read_tests(text, "fix.test.yaml");
+    let names: Vec<&str> = tests.iter().map(|test| test.name.as_str()).collect();
+    assert_eq!(names, ["one"]);
+    assert_eq!(
+        mistakes(found),
+        [
+            "8: no value above has this anchor (an anchor holds within one document; write the tests as one list)"
+        ]
+    );
+    let list = "\
+- { test: one, workflow: fix, input: &prd the parser, expect: { turns: 1 } }
+- { test: two, workflow: fix, input: *prd, expect: { turns: 1 } }
+- { test: three, workflow: fix, input: *pdr, expect: { turns: 1 } }
+";
+    let (tests, found) = read_tests(list, "fix.test.yaml");
+    let inputs: Vec<&str> = tests.iter().map(|test| test.input.as_str()).collect();
+    assert_eq!(inputs, ["the parser", "the parser"]);
+    assert_eq!(mistakes(found), ["3: no value above has this anchor (mark a value above it with `&NAME`)"]);
+}

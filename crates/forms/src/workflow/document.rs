@@ -24,7 +24,7 @@ mod top;
 pub(crate) mod tree;
 mod value;
 pub(crate) mod yaml;
-mod yaml_error;
+pub(crate) mod yaml_error;
 
 use std::borrow::Cow;
 use std::path::Path;

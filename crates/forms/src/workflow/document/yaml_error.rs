@@ -5,6 +5,9 @@
 
 use crate::json::JsonError;
 
+/// Says that no value has the name of an alias.
+pub(crate) const NO_ANCHOR: &str = "no value above has this anchor";
+
 /// Finds lines indented with tabs. Returns their errors and the text with a space for each of those
 /// tabs, so that byte positions stay the same.
 pub(super) fn tabs(text: &str) -> Option<(Vec<JsonError>, String)> {
@@ -84,6 +87,7 @@ fn said_by_scanner(info: &str) -> Option<(&'static str, &'static str)> {
             "a quote that was opened above is not closed",
             "close it, or put the text on lines of its own below `|`",
         ),
+        ("unknown anchor", NO_ANCHOR, "mark a value above it with `&NAME`"),
         ("parsing a block", "the indentation of this line matches no line above", "align the keys of a node"),
     ];
     let (_, message, hint) = meanings.into_iter().find(|(part, ..)| info.contains(part))?;
