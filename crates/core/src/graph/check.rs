@@ -18,7 +18,11 @@
 //! | `entities`, `calls` | Do entities, checks, drivers and workflows exist and support the node? |
 //! | `reach`, `bounds` | Is every node reachable? Does every loop end? Is the budget enough? |
 //! | `gates`, `branches` | Does every path to a landing pass a gate? Do branches collide? |
+//!
+//! `origin` follows a value to the node that computes it. `dead_ends`, `alternatives` and `certainty` know
+//! which ways a run can have taken.
 
+mod alternatives;
 mod bounds;
 mod branches;
 mod calls;
@@ -27,6 +31,7 @@ mod commands;
 mod comparisons;
 mod context;
 mod continued;
+mod dead_ends;
 mod diagnostic;
 mod entities;
 mod gates;

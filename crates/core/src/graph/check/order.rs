@@ -7,13 +7,16 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
+use super::alternatives::{AbsentOutput, BranchOutputs, is_there_without};
 use super::certainty::{Certainty, facts};
 use super::continued::{continued, continues};
+use super::dead_ends::DeadEnds;
 use super::diagnostic::{GraphDiagnostic, GraphDiagnostics};
 use super::outline::{EvaluationTime, Outline, OutlineNode, Text};
 use super::suggest::shown;
-use crate::graph::template::names::{ConditionFacts, IterationRange};
-use crate::graph::workflow::{Join, NodeKind, ParallelNode};
+use crate::graph::template::Use;
+use crate::graph::template::names::{ConditionFacts, IterationRange, output_of};
+use crate::graph::workflow::{Join, NodeKind, OnFailure, ParallelNode};
 
 /// The availability of the output of a node.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -38,16 +41,37 @@ enum There {
 pub(super) fn look(outline: &Outline<'_>, found: &mut GraphDiagnostics) {
     let there = vec![There::Later; outline.nodes.len()];
     let certainty = Certainty::of(outline);
-    let mut walk = OrderWalk { outline, certainty, there, loops: Vec::new(), said: HashSet::new(), found };
+    let mut walk = OrderWalk {
+        outline,
+        certainty,
+        ends: DeadEnds::of(outline),
+        there,
+        loops: Vec::new(),
+        absent: Vec::new(),
+        choices: Vec::new(),
+        promoted: Vec::new(),
+        spared: Vec::new(),
+        said: HashSet::new(),
+        found,
+    };
     walk.sequence(0..outline.nodes.len());
 }
 
 struct OrderWalk<'o, 'w, 'f> {
     outline: &'o Outline<'w>,
     certainty: Certainty,
+    ends: DeadEnds,
     there: Vec<There>,
     /// The loops around the current node, innermost last.
     loops: Vec<LoopAround>,
+    /// The nodes that have no output, by the conditions around the current node.
+    absent: Vec<AbsentOutput>,
+    /// The branches of each `if` so far.
+    choices: Vec<BranchOutputs>,
+    /// The nodes that the current sequences found to have an output, each with its earlier state.
+    promoted: Vec<(usize, There)>,
+    /// The nodes that have an output only because a failure ends the blocks around them.
+    spared: Vec<Range<usize>>,
     /// The node, field and source of each diagnostic, to report it only once.
     said: HashSet<(usize, &'static str, usize)>,
     found: &'f mut GraphDiagnostics,
@@ -67,10 +91,17 @@ struct LoopAround {
 
 impl<'o, 'w> OrderWalk<'o, 'w, '_> {
     fn sequence(&mut self, range: Range<usize>) {
+        let promoted = self.promoted.len();
         let mut at = range.start;
         while let Some(node) = self.outline.nodes.get(at).filter(|_| at < range.end) {
             self.step(node);
             at = node.end;
+        }
+        // A node of the sequence itself keeps its state: whoever gets behind the sequence passed all of it.
+        let outside: Vec<_> =
+            self.promoted.drain(promoted..).filter(|(source, _)| !range.contains(source)).collect();
+        for (source, state) in outside.into_iter().rev() {
+            self.set(source..source + 1, state);
         }
     }
 
@@ -83,6 +114,45 @@ impl<'o, 'w> OrderWalk<'o, 'w, '_> {
         if node.is_optional() {
             self.demote(node.at..node.end);
         }
+        match node.node.on_failure {
+            OnFailure::Fail => self.passed(node),
+            OnFailure::Continue => self.survived(node),
+        }
+    }
+
+    /// Notes what holds after a node that ends the run in some cases: those are not the present one.
+    fn passed(&mut self, node: &'o OutlineNode<'w>) {
+        let facts = match &node.node.kind {
+            _ if node.is_optional() => self.ends.at(node).then(|| facts(node, "when", false)).flatten(),
+            NodeKind::If(_) => {
+                let ranges = self.outline.blocks(node);
+                let ended = ranges.iter().position(|range| self.ends.among(self.outline, range));
+                ended.and_then(|branch| facts(node, "if", branch == 1))
+            }
+            _ => None,
+        };
+        let sources = facts.map(|facts| self.sources(facts)).unwrap_or_default();
+        for source in sources {
+            self.promoted.push((source, self.get(source)));
+            self.spared.push(source..source + 1);
+            self.set(source..source + 1, There::Always);
+        }
+    }
+
+    /// Forgets what is certain only if nothing in a block failed: the run goes on after such a failure.
+    fn survived(&mut self, node: &OutlineNode<'_>) {
+        let is_inside = |range: &Range<usize>| node.at < range.start && range.end <= node.end;
+        for range in self.spared.extract_if(.., |range| is_inside(range)).collect::<Vec<_>>() {
+            self.demote(range);
+        }
+        self.choices.retain(|choice| !(node.at..node.end).contains(&choice.at));
+    }
+
+    /// Returns the nodes that may lack an output, but not under these facts.
+    fn sources(&self, facts: &ConditionFacts) -> Vec<usize> {
+        let outputs = facts.defined.iter().filter(|path| path.first().is_some_and(|root| root == "outputs"));
+        let sources = outputs.filter_map(|path| Some(self.outline.find(path.get(1)?)?.at));
+        sources.filter(|at| matches!(self.get(*at), There::Sometimes | There::EarlierRound)).collect()
     }
 
     /// Walks a node that the run does not skip.
@@ -107,19 +177,15 @@ impl<'o, 'w> OrderWalk<'o, 'w, '_> {
         if let Some(innermost) = self.loops.last_mut() {
             innermost.iterations = innermost.iterations.and(facts.iterations);
         }
-        let mut before = Vec::new();
-        for path in &facts.defined {
-            let Some(source) = path.get(1).filter(|_| path.first().is_some_and(|root| root == "outputs"))
-            else {
-                continue;
-            };
-            let Some(source) = self.outline.find(source).map(|source| source.at) else { continue };
-            if matches!(self.get(source), There::Sometimes | There::EarlierRound) {
-                before.push((source, self.get(source)));
-                self.set(source..source + 1, There::Always);
-            }
-        }
+        let before: Vec<_> =
+            self.sources(facts).into_iter().map(|source| (source, self.get(source))).collect();
+        before.iter().for_each(|(source, _)| self.set(*source..source + 1, There::Always));
+        let absent = self.absent.len();
+        let ids = facts.undefined.iter().filter_map(|path| output_of(path));
+        let sources = ids.filter_map(|id| self.outline.find(id));
+        self.absent.extend(sources.map(|source| AbsentOutput { node: source.at, asked_at: node.at }));
         inside(self);
+        self.absent.truncate(absent);
         // The nodes inside have their own states by now.
         for (source, state) in before.into_iter().filter(|(source, _)| !(node.at..node.end).contains(source))
         {
@@ -165,12 +231,7 @@ impl<'o, 'w> OrderWalk<'o, 'w, '_> {
                 self.set_later(0..node.at, There::Sometimes);
                 ranges.into_iter().for_each(|range| self.sequence(range));
             }
-            NodeKind::Try(_) => {
-                for range in ranges {
-                    self.sequence(range.clone());
-                    self.demote(range);
-                }
-            }
+            NodeKind::Try(_) => self.guarded(node, &ranges),
             NodeKind::Parallel(ParallelNode { join, .. }) => {
                 self.beside(node, &ranges);
                 if *join != Join::All {
@@ -186,6 +247,21 @@ impl<'o, 'w> OrderWalk<'o, 'w, '_> {
         ranges.iter().for_each(|range| self.sequence(range.clone()));
     }
 
+    fn guarded(&mut self, node: &'o OutlineNode<'w>, ranges: &[Range<usize>]) {
+        let [body, catch] = ranges else { return };
+        self.sequence(body.clone());
+        let after_body = self.copy(body.clone());
+        self.demote(body.clone());
+        self.sequence(catch.clone());
+        self.demote(catch.clone());
+        // Whoever gets behind the block then comes from the end of its body.
+        let catches = !catch.is_empty() && !self.ends.among(self.outline, catch);
+        if !catches && node.node.on_failure == OnFailure::Fail {
+            self.restore(body.clone(), &after_body);
+            self.spared.push(body.clone());
+        }
+    }
+
     fn either(&mut self, node: &'o OutlineNode<'w>, ranges: &[Range<usize>]) {
         let [then, otherwise] = ranges else { return };
         // The run forgets the outputs of the branch that it does not take, also those of earlier iterations.
@@ -197,12 +273,35 @@ impl<'o, 'w> OrderWalk<'o, 'w, '_> {
         self.restore(otherwise.clone(), &at_first);
         self.under(node, facts(node, "if", false), |walk| walk.sequence(otherwise.clone()));
         self.restore(then.clone(), &after_then);
-        if node.condition != Some(true) {
-            self.demote(then.clone());
+        if node.node.on_failure == OnFailure::Fail {
+            let sure = self.sure(then.start..otherwise.end);
+            let (then, otherwise) = (then.clone(), otherwise.clone());
+            self.choices.push(BranchOutputs { at: node.at, then, otherwise, sure });
         }
-        if node.condition != Some(false) {
-            self.demote(otherwise.clone());
+        for (branch, other, is_certain) in [
+            (then, otherwise, node.condition == Some(true)),
+            (otherwise, then, node.condition == Some(false)),
+        ] {
+            if node.node.on_failure == OnFailure::Fail && self.ends.among(self.outline, other) {
+                self.spared.push(branch.clone());
+            } else if !is_certain {
+                self.demote(branch.clone());
+            }
         }
+    }
+
+    /// Returns the nodes that have an output whenever these nodes ran and nothing failed.
+    fn sure(&self, range: Range<usize>) -> Vec<usize> {
+        let mut sure = Vec::new();
+        let mut at = range.start;
+        while let Some(node) = self.outline.nodes.get(at).filter(|_| at < range.end) {
+            if self.get(at) == There::Always {
+                sure.push(at);
+            }
+            // A failure may have kept the run from the rest of such a block.
+            at = if node.node.on_failure == OnFailure::Continue { node.end } else { at + 1 };
+        }
+        sure
     }
 
     /// Walks parallel branches: each sees the outputs from before, and none of the other branches.
@@ -237,7 +336,7 @@ impl<'o, 'w> OrderWalk<'o, 'w, '_> {
         for used in text.uses().filter(|used| used.root() == "outputs") {
             let Some(source) = used.name().and_then(|id| self.outline.find(id)) else { continue };
             let is_self = source.at == node.at;
-            let there = self.in_iterations(source, used.iterations);
+            let there = self.under_conditions(source, used);
             let Some(finding) = complaint(there, source, is_self, used.may_lack_output()) else {
                 continue;
             };
@@ -246,6 +345,20 @@ impl<'o, 'w> OrderWalk<'o, 'w, '_> {
                 self.found.node(node, finding.key(text.key.clone()).at(Some(used.at)));
             }
         }
+    }
+
+    /// Returns whether a node has an output where a text uses it.
+    fn under_conditions(&self, source: &OutlineNode<'_>, used: &Use) -> There {
+        let there = self.in_iterations(source, used.iterations);
+        if there != There::Sometimes {
+            return there;
+        }
+        let own = used.absent.iter().filter_map(|id| self.outline.find(id));
+        let own = own.map(|source| AbsentOutput { node: source.at, asked_at: usize::MAX });
+        let absent: Vec<AbsentOutput> = self.absent.iter().copied().chain(own).collect();
+        let is_there = |at| self.get(at) == There::Always;
+        let is_sure = !absent.is_empty() && is_there_without(&self.choices, source.at, &absent, is_there);
+        if is_sure { There::Always } else { there }
     }
 
     /// Returns whether a node has an output in the iterations that are left: those of the conditions

@@ -1,5 +1,6 @@
 //! One of each thing that can be wrong, and what is said about it.
 
+mod blocks;
 mod commands;
 mod compared;
 mod many;

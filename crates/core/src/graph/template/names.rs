@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use minijinja::machinery::{parse, parse_expr};
 
 pub use compared::{ComparedSide, Comparison, Filter, Pair, Relation, SideKnowledge, ValueKind};
-pub(in crate::graph) use facts::ITEM;
+pub(in crate::graph) use facts::{ITEM, output_of};
 pub use iterations::IterationRange;
 pub(super) use tree::start as start_of;
 
@@ -44,6 +44,8 @@ pub struct TemplateNames {
 pub struct ConditionFacts {
     /// The values that are defined.
     pub defined: Vec<Vec<String>>,
+    /// The values that are undefined.
+    pub undefined: Vec<Vec<String>>,
     /// The iterations in which the condition can have this result.
     pub iterations: IterationRange,
     /// True if the condition has this result in each of these iterations.
@@ -75,6 +77,8 @@ pub struct Use {
     pub at: TemplatePosition,
     /// The guards around it, each as the number of parts that it tests: 2 tests `outputs.plan`.
     pub guards: Vec<usize>,
+    /// The nodes without an output, by the conditions around it.
+    pub absent: Vec<String>,
     /// The iterations that the conditions around it leave.
     pub iterations: IterationRange,
 }

@@ -74,23 +74,47 @@ pub(super) fn keys(expression: &Expr<'_>) -> Option<Vec<serde_json::Value>> {
 pub(super) fn of_condition(condition: &Expr<'_>, holds: bool) -> ConditionFacts {
     let is_iteration = |side: &Expr<'_>| matches!(side, Expr::Var(var) if var.id == "iteration");
     let (iterations, is_exact) = iterations(condition, holds, &is_iteration);
-    ConditionFacts { defined: defined(condition, holds), iterations, is_exact }
+    let (defined, undefined) = (defined(condition, holds), undefined(condition, holds));
+    ConditionFacts { defined, undefined, iterations, is_exact }
 }
 
 /// Returns the names that must be defined if the condition evaluates to `holds`.
 pub(super) fn defined(condition: &Expr<'_>, holds: bool) -> Vec<Vec<String>> {
+    tested(condition, holds, "defined", "undefined")
+}
+
+/// Returns the names that must be undefined if the condition evaluates to `holds`.
+pub(super) fn undefined(condition: &Expr<'_>, holds: bool) -> Vec<Vec<String>> {
+    tested(condition, holds, "undefined", "defined")
+}
+
+/// Returns the names that pass the test `word` if the condition evaluates to `holds`. `opposite` is the
+/// test that then fails.
+fn tested(condition: &Expr<'_>, holds: bool, word: &str, opposite: &str) -> Vec<Vec<String>> {
     match condition {
-        Expr::UnaryOp(not) if matches!(not.op, UnaryOpKind::Not) => defined(&not.expr, !holds),
+        Expr::UnaryOp(not) if matches!(not.op, UnaryOpKind::Not) => tested(&not.expr, !holds, word, opposite),
         Expr::BinOp(both) if joins(both.op, holds) => {
-            let mut names = defined(&both.left, holds);
-            names.extend(defined(&both.right, holds));
+            let mut names = tested(&both.left, holds, word, opposite);
+            names.extend(tested(&both.right, holds, word, opposite));
             names
         }
         Expr::Test(test) => {
-            let says_defined = (test.name == "defined" && holds) || (test.name == "undefined" && !holds);
-            path(&test.expr).filter(|_| says_defined).into_iter().collect()
+            let passes = (test.name == word && holds) || (test.name == opposite && !holds);
+            path(&test.expr).filter(|_| passes).into_iter().collect()
         }
         _ => Vec::new(),
+    }
+}
+
+/// Returns the id of the node whose output is missing exactly if this value is.
+pub(in crate::graph) fn output_of(path: &[String]) -> Option<&str> {
+    match path {
+        [root, id] if root == "outputs" => Some(id),
+        // Every output has these parts.
+        [root, id, part] if root == "outputs" && ["text", "status", "failed"].contains(&part.as_str()) => {
+            Some(id)
+        }
+        _ => None,
     }
 }
 

@@ -9,7 +9,7 @@ use minijinja::machinery::Span;
 use minijinja::machinery::ast::{BinOpKind, CallArg, CompareOpKind, Expr, Stmt};
 
 use super::compared::{self, Compared, Comparison, Pair, SideKnowledge, pair};
-use super::facts::{ITEM, defined, keys, path};
+use super::facts::{ITEM, defined, keys, output_of, path, undefined};
 use super::iterations::{IterationRange, iterations};
 use super::{OutputSense, TemplateNames, Use, UsedFunction, WordKind, place};
 use crate::graph::ids::folded;
@@ -35,6 +35,8 @@ pub(super) struct NameWalk<'s> {
     lists: BTreeMap<String, Vec<(serde_json::Value, TemplatePosition)>>,
     /// Paths that an enclosing condition guarantees to be defined.
     guards: Vec<Vec<String>>,
+    /// The nodes whose output an enclosing condition guarantees to be undefined.
+    absent: Vec<String>,
     /// The iterations that the enclosing conditions leave.
     iterations: IterationRange,
 }
@@ -74,6 +76,7 @@ impl<'s> NameWalk<'s> {
             literals: BTreeMap::new(),
             lists: BTreeMap::new(),
             guards: Vec::new(),
+            absent: Vec::new(),
             iterations: IterationRange::ALL,
         }
     }
@@ -359,10 +362,13 @@ impl<'s> NameWalk<'s> {
 
     /// Walks a part that the run evaluates only if the condition evaluates to `holds`.
     fn under(&mut self, condition: &Expr<'_>, holds: bool, inside: impl FnOnce(&mut Self)) {
-        let (guards, iterations_before) = (self.guards.len(), self.iterations);
+        let (guards, absent, iterations_before) = (self.guards.len(), self.absent.len(), self.iterations);
         let known: Vec<Vec<String>> =
             defined(condition, holds).into_iter().filter_map(|parts| self.whole(parts)).collect();
         self.guards.extend(known.into_iter().map(as_compared));
+        let missing = undefined(condition, holds).into_iter().filter_map(|parts| self.whole(parts));
+        let missing: Vec<String> = missing.filter_map(|parts| output_of(&parts).map(folded)).collect();
+        self.absent.extend(missing);
         let is_iteration = |side: &Expr<'_>| {
             let whole = path(side).and_then(|parts| self.whole(parts));
             whole.is_some_and(|whole| whole == ["iteration"])
@@ -371,6 +377,7 @@ impl<'s> NameWalk<'s> {
         self.iterations = self.iterations.and(left);
         inside(self);
         self.guards.truncate(guards);
+        self.absent.truncate(absent);
         self.iterations = iterations_before;
     }
 
@@ -406,8 +413,8 @@ impl<'s> NameWalk<'s> {
         let compared = as_compared(parts.clone());
         let known = self.guards.iter().filter_map(|guard| guarded(guard, &compared));
         let guards = known.chain((asked > 0).then_some(asked)).collect();
-        let iterations = self.iterations;
-        self.names.uses.push(Use { path: parts, at: place(self.source, span), guards, iterations });
+        let (absent, iterations) = (self.absent.clone(), self.iterations);
+        self.names.uses.push(Use { path: parts, at: place(self.source, span), guards, absent, iterations });
     }
 
     fn word(&mut self, kind: WordKind, name: &str, span: Span) {
