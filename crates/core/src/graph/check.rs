@@ -38,6 +38,7 @@ mod gates;
 mod inputs;
 pub(crate) mod lower_bound;
 mod order;
+mod origin;
 pub(crate) mod outline;
 mod reach;
 mod schemas;

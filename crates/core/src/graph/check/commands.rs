@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use super::UnreadParts;
 use super::context::CheckContext;
 use super::diagnostic::{GraphDiagnostic, GraphDiagnostics};
-use super::outline::Outline;
+use super::outline::{Outline, OutlineNode};
 use super::suggest::shown;
 use crate::graph::template::command::{CarriedText, CommandTemplate, CommandValue};
 use crate::graph::template::names::ITEM;
@@ -33,7 +33,7 @@ pub(super) fn look(
         if !doubts.values && !doubts.nodes {
             for value in &template.values {
                 let quoting = text.quoting_at(value.at);
-                found_words(outline, known, value, quoting)
+                found_words(outline, known, node, value, quoting)
                     .into_iter()
                     .for_each(|finding| found.node(node, finding));
             }
@@ -74,6 +74,7 @@ fn only_in_bash(text: &ShellText, hint: &str) -> Vec<(usize, GraphDiagnostic)> {
 fn found_words(
     outline: &Outline<'_>,
     known: &CheckContext<'_>,
+    node: &OutlineNode<'_>,
     value: &CommandValue,
     quoting: ShellQuotes,
 ) -> Option<GraphDiagnostic> {
@@ -81,7 +82,7 @@ fn found_words(
     let mut carried = value.carried.iter().filter(|carried| !is_safe(carried));
     let (path, speaker) = carried.find_map(|carried| {
         let path = carried.value();
-        Some((path, words::speaker(outline, known, path)?))
+        Some((path, words::speaker(outline, known, node, path)?))
     })?;
     let name = shown(&path.join(".").replace(&format!(".{ITEM}"), ITEM));
     let text = match speaker {

@@ -9,8 +9,9 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::diagnostic::{GraphDiagnostic, GraphDiagnostics};
+use super::origin::origin;
 use super::suggest::{did_you_mean, shown};
-use super::values::{called, referred};
+use super::values::referred;
 use super::{CheckContext, outline::Outline};
 use crate::engine::node::shape::{FieldKind, GivenValue};
 use crate::graph::schema::admits_in;
@@ -34,7 +35,7 @@ pub(super) fn look(
     found: &mut GraphDiagnostics,
 ) -> Vec<GraphDiagnostic> {
     let Some((root, rest)) = form(outline, known, &comparison.path) else { return Vec::new() };
-    let Some(schema) = inside(&root, &root, rest, 0) else { return Vec::new() };
+    let Some(schema) = inside(&root, &root, &rest, 0) else { return Vec::new() };
     let form = PossibleValues { root: &root, schema: &schema };
     let wrong = comparison.with.iter().filter(|(value, _)| !form.can_be(comparison, value));
     wrong.map(|(value, at)| form.finding(comparison, value, found).at(Some(*at))).collect()
@@ -76,7 +77,7 @@ pub(super) fn look_at_list(
         return None;
     }
     let (root, rest) = form(outline, known, &used.path)?;
-    let kind = kind_in(&root, inside(&root, &root, rest, 0)?.as_ref())?;
+    let kind = kind_in(&root, inside(&root, &root, &rest, 0)?.as_ref())?;
     (kind != ValueKind::List).then(|| {
         let text = format!("`in` needs a list, and {} is {}", shown(written), kind.word());
         let hint = match kind {
@@ -93,7 +94,7 @@ fn kind(outline: &Outline<'_>, known: &CheckContext<'_>, side: &ComparedSide) ->
         SideKnowledge::Kind(kind) => Some(*kind),
         SideKnowledge::Path(path) => {
             let (root, rest) = form(outline, known, path)?;
-            kind_in(&root, inside(&root, &root, rest, 0)?.as_ref())
+            kind_in(&root, inside(&root, &root, &rest, 0)?.as_ref())
         }
     }
 }
@@ -296,8 +297,8 @@ fn listed(words: &[String]) -> Option<String> {
 fn form<'w>(
     outline: &Outline<'w>,
     known: &'w CheckContext<'_>,
-    path: &'w [String],
-) -> Option<(Cow<'w, Value>, &'w [String])> {
+    path: &[String],
+) -> Option<(Cow<'w, Value>, Vec<String>)> {
     let parts: Vec<&str> = path.iter().map(String::as_str).collect();
     let text = || Cow::Owned(json!({"type": "string"}));
     let (schema, used) = match parts.as_slice() {
@@ -325,10 +326,13 @@ fn form<'w>(
             (Cow::Owned(json!({"type": ["integer", "null"]})), 3)
         }
         ["outputs", id, "stdout"] if outline.find(id)?.node.kind.shape().is_command() => (text(), 3),
-        ["outputs", id, "value", ..] => (of_value(outline.workflow, known, &outline.find(id)?.node.kind)?, 3),
+        ["outputs", id, "value", ..] => {
+            let origin = origin(outline, known, id, path.get(3..).unwrap_or_default())?;
+            return Some((of_value(origin.workflow, known, &origin.node.kind)?, origin.parts));
+        }
         _ => return None,
     };
-    Some((schema, path.get(used..).unwrap_or_default()))
+    Some((schema, path.get(used..).unwrap_or_default().to_vec()))
 }
 
 fn statuses() -> Value {
@@ -366,7 +370,8 @@ pub(super) fn of_text(outline: &Outline<'_>, node: &Node) -> Option<Value> {
     }
 }
 
-/// Returns the schema of the value of a node.
+/// Returns the schema of the value of a node. That of a called workflow comes from the [`origin`] of the
+/// value, and so do those of an item and its value.
 pub(super) fn of_value<'w>(
     workflow: &'w Workflow,
     known: &'w CheckContext<'_>,
@@ -391,10 +396,6 @@ pub(super) fn of_value<'w>(
             let ends = Value::Object(ends.collect());
             object(json!({"branches": {"type": "object", "properties": ends}}))
         }
-        GivenValue::Called(name) => {
-            let (workflow, last) = called(known, name)?;
-            of_value(workflow, known, &last.kind)
-        }
         GivenValue::Items => {
             let item = json!({
                 "type": "object",
@@ -402,13 +403,18 @@ pub(super) fn of_value<'w>(
             });
             object(json!({"items": {"type": "array", "items": item}, "completed": {"type": "integer"}}))
         }
-        GivenValue::Unknown | GivenValue::OnlyText => None,
+        GivenValue::Unknown | GivenValue::OnlyText | GivenValue::Called(_) => None,
     }
 }
 
 /// Returns the part of a schema at the end of a path. If the path leads through alternatives, the part is
 /// one of theirs.
-fn inside<'s>(root: &'s Value, schema: &'s Value, path: &[String], depth: usize) -> Option<Cow<'s, Value>> {
+pub(super) fn inside<'s>(
+    root: &'s Value,
+    schema: &'s Value,
+    path: &[String],
+    depth: usize,
+) -> Option<Cow<'s, Value>> {
     let schema = referred(root, schema).filter(|_| depth < MAX_DEPTH)?;
     let Some((member, rest)) = path.split_first() else { return Some(Cow::Borrowed(schema)) };
     let whole = |schema: &'s Value| inside(root, schema, path, depth + 1);

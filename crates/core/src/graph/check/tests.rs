@@ -3,6 +3,7 @@
 mod blocks;
 mod commands;
 mod compared;
+mod items;
 mod many;
 mod names;
 mod ways;

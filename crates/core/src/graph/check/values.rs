@@ -5,15 +5,16 @@
 
 use serde_json::{Map, Value};
 
+use super::comparisons::inside;
 use super::context::CheckContext;
 use super::diagnostic::GraphDiagnostic;
+use super::origin::{ValueOrigin, origin};
 use super::outline::{Outline, OutlineNode};
 use super::suggest::{did_you_mean, shown};
 use crate::engine::node::shape::{FieldKind, GivenValue};
 use crate::graph::schema::resolve;
 use crate::graph::template::Use;
-use crate::graph::workflow::{Node, NodeKind, ParallelBranch, Workflow};
-use crate::spec::MAX_DEPTH;
+use crate::graph::workflow::{NodeKind, ParallelBranch, Workflow};
 
 /// The parts of an output.
 const PARTS: [&str; 4] = ["text", "value", "failed", "status"];
@@ -62,7 +63,29 @@ pub(super) fn value(
     used: &Use,
 ) -> Option<GraphDiagnostic> {
     used.path.get(2).filter(|part| *part == "value")?;
-    check_kind(outline.workflow, known, source.node.id.as_str(), &source.node.kind, used)
+    let id = source.node.id.as_str();
+    let origin = origin(outline, known, id, &[])?;
+    if std::ptr::eq(origin.node, source.node) {
+        return check_kind(origin.workflow, known, id, &origin.node.kind, used);
+    }
+    let finding = match origin.parts.is_empty() {
+        true => check_kind(origin.workflow, known, id, &origin.node.kind, used),
+        false => in_part(id, &origin, used),
+    }?;
+    let (node, workflow) = (&origin.node.id, shown(&origin.workflow.name));
+    let place = match origin.workflow.gives {
+        Some(_) => format!("it comes from `{node}` of workflow {workflow}"),
+        None => format!("it comes from `{node}`, the last node of workflow {workflow}"),
+    };
+    let hint = finding.hint.clone().unwrap_or(place);
+    Some(finding.hint(hint))
+}
+
+/// Reports a part that a part of an answer does not have.
+fn in_part(id: &str, origin: &ValueOrigin<'_>, used: &Use) -> Option<GraphDiagnostic> {
+    let GivenValue::Answer(Some(root)) = origin.node.kind.shape().value() else { return None };
+    let start = inside(root, root, &origin.parts, 0)?;
+    in_schema(id, root, &start, used)
 }
 
 fn check_kind(
@@ -73,20 +96,13 @@ fn check_kind(
     used: &Use,
 ) -> Option<GraphDiagnostic> {
     match kind.shape().value() {
-        GivenValue::Unknown => None,
+        GivenValue::Unknown | GivenValue::Called(_) => None,
         GivenValue::OnlyText => nothing(used, format!("{} gives no value, only text", shown(id))),
         GivenValue::Answer(None) => {
             let text = format!("{} gives no value: it has no `schema`", shown(id));
             nothing(used, text).map(|finding| finding.hint("describe the answer in `schema`"))
         }
-        GivenValue::Answer(Some(schema)) => in_schema(id, schema, used),
-        GivenValue::Called(name) => {
-            let (workflow, last) = called(known, name)?;
-            let finding = check_kind(workflow, known, id, &last.kind, used)?;
-            let place = format!("it comes from `{}`, the last node of workflow {}", last.id, shown(name));
-            let hint = finding.hint.clone().unwrap_or(place);
-            Some(finding.hint(hint))
-        }
+        GivenValue::Answer(Some(schema)) => in_schema(id, schema, schema, used),
         GivenValue::Checks(names) => {
             let own = workflow.checks.keys();
             let all = || known.checks.iter().chain(own.clone()).map(String::as_str);
@@ -102,25 +118,6 @@ fn check_kind(
             missing(&format!("the value of {}", shown(id)), &["items", "completed"], used, 3)
         }
     }
-}
-
-/// Returns the node whose value a run of another workflow yields: its last node, followed through
-/// further workflows. `None` if a workflow is unknown or the run may skip the last node.
-pub(super) fn called<'k>(known: &'k CheckContext<'_>, name: &str) -> Option<(&'k Workflow, &'k Node)> {
-    let mut name = name;
-    for _ in 0..MAX_DEPTH {
-        let workflow = known.workflows.get(name)?.as_ref()?;
-        // The value of an expression is not known here.
-        if workflow.gives.is_some() {
-            return None;
-        }
-        let last = workflow.main_nodes().last().filter(|node| node.when.is_none())?;
-        match last.kind.shape().calls() {
-            Some(inner) => name = &inner.name,
-            None => return Some((workflow, last)),
-        }
-    }
-    None
 }
 
 fn error(text: String) -> GraphDiagnostic {
@@ -162,9 +159,10 @@ fn missing(whole: &str, names: &[&str], used: &Use, at: usize) -> Option<GraphDi
     Some(error(format!("{whole} has no {}", shown(member))).hint(hint))
 }
 
-/// Reports a part that no answer with this schema can have.
-fn in_schema(id: &str, root: &Value, used: &Use) -> Option<GraphDiagnostic> {
-    let mut schema = root;
+/// Reports a part that no answer with this schema can have. `root` is the schema that references of
+/// `schema` lead into.
+fn in_schema(id: &str, root: &Value, schema: &Value, used: &Use) -> Option<GraphDiagnostic> {
+    let mut schema = schema;
     for (index, member) in used.path.iter().enumerate().skip(3) {
         schema = referred(root, schema)?;
         let is_asked_for = used.is_asked_for(index + 1);
@@ -189,6 +187,7 @@ fn in_schema(id: &str, root: &Value, used: &Use) -> Option<GraphDiagnostic> {
         if is_closed {
             return Some(cannot(near));
         }
+        // An answer may have properties that its schema does not mention, so this is no error.
         properties?;
         let text = format!("the schema of {} does not mention {}", shown(id), shown(&name));
         return Some(GraphDiagnostic::warning(None, "", text).maybe_hint(near));

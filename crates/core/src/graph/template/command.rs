@@ -7,7 +7,7 @@
 mod carried;
 
 use minijinja::machinery::ast::{Expr, Stmt};
-use minijinja::machinery::{Span, parse};
+use minijinja::machinery::{Span, parse, parse_expr};
 
 pub use carried::CarriedText;
 use carried::{Carrier, Definition};
@@ -15,7 +15,7 @@ use carried::{Carrier, Definition};
 use super::lines::keep_newlines;
 use super::rewrite::Edits;
 use super::{TemplateError, TemplatePosition, at, caught, limits, syntax};
-use crate::graph::workflow::Template;
+use crate::graph::workflow::{Expression, Template};
 
 /// Stands for a value in the text of a command.
 pub const VALUE: char = '\u{e000}';
@@ -85,6 +85,15 @@ impl CommandTemplate {
         // The mark in the text itself is no value.
         self.text.push_str(&text.replace(VALUE, "___"));
     }
+}
+
+/// Finds the values whose text may be part of an item of the list that an expression gives.
+pub fn items_of(list: &Expression) -> Vec<CarriedText> {
+    let source = list.0.as_str();
+    if limits::expression(source).is_err() {
+        return Vec::new();
+    }
+    caught(source, || Ok(Carrier::default().items_of(&parse_expr(source)?))).unwrap_or_default()
 }
 
 struct CommandWalk<'s> {

@@ -8,6 +8,7 @@ mod compared;
 mod facts;
 mod iterations;
 mod tree;
+mod whole;
 
 use std::collections::BTreeMap;
 
@@ -17,6 +18,7 @@ pub use compared::{ComparedSide, Comparison, Filter, Pair, Relation, SideKnowled
 pub(in crate::graph) use facts::{ITEM, output_of};
 pub use iterations::IterationRange;
 pub(super) use tree::start as start_of;
+pub(in crate::graph) use whole::{named_item, named_value};
 
 use super::{TemplateError, TemplatePosition, at, caught, limits, syntax};
 use crate::graph::workflow::{Expression, Template};

@@ -1,16 +1,20 @@
 //! Decides whether a value may be text that the author of the workflow does not know: the words of an
 //! agent, a person or a program.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use crate::engine::node::shape::GivenValue;
 use crate::graph::check::comparisons::{of_text, of_value};
 use crate::graph::check::context::CheckContext;
+use crate::graph::check::origin::{items_are_complete, last_of_item, origin};
 use crate::graph::check::outline::{Outline, OutlineNode};
 use crate::graph::check::values::referred;
+use crate::graph::template::command::items_of;
 use crate::graph::template::names::ITEM;
 use crate::graph::walk::{MAX_DEPTH, NodeBlock};
-use crate::graph::workflow::{Node, NodeKind, WaitUntil, WorkflowNode};
+use crate::graph::workflow::{EachNode, ListSource, Node, NodeKind, WaitUntil, WorkflowNode};
 
 /// The author of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,44 +29,117 @@ pub(super) enum Speaker {
     Feedback,
 }
 
-/// Returns the author of a value, if the value may be any text. The inputs of the run do not count: the
-/// person who runs the workflow writes them.
-pub(super) fn speaker(outline: &Outline<'_>, known: &CheckContext<'_>, path: &[String]) -> Option<Speaker> {
-    let parts: Vec<&str> = path.iter().map(String::as_str).collect();
-    match parts.as_slice() {
-        ["feedback", ..] => Some(Speaker::Feedback),
-        ["outputs", id] | ["outputs", id, "text" | ITEM, ..] => {
-            let node = outline.find(id)?.node;
-            if of_text(outline, node).is_some() { None } else { text_speaker(known, node) }
-        }
-        ["outputs", id, "value", ..] => {
-            let node = outline.find(id)?.node;
-            let speaker = value_speaker(known, node)?;
-            let schema = of_value(outline.workflow, known, &node.kind);
-            let is_harmless = schema.is_some_and(|schema| is_harmless_at(&schema, &schema, path.get(3..), 0));
-            (!is_harmless).then_some(speaker)
-        }
-        [item, ..] => item_speaker(outline, known, item, path),
-        [] => None,
-    }
-}
-
-/// Returns who says what an item of a list contains.
-fn item_speaker(
+/// Returns the author of a value that a node uses, if the value may be any text. The inputs of the run do
+/// not count: the person who runs the workflow writes them.
+pub(super) fn speaker(
     outline: &Outline<'_>,
     known: &CheckContext<'_>,
-    name: &str,
+    user: &OutlineNode<'_>,
     path: &[String],
 ) -> Option<Speaker> {
-    let is_it =
-        |node: &&OutlineNode<'_>| matches!(&node.node.kind, NodeKind::Each(each) if each.name == name);
-    let lists = outline.nodes.iter().filter(is_it).flat_map(|node| &node.texts);
-    let mut uses = lists.filter(|text| text.field == "each.in").flat_map(|text| text.uses());
-    uses.find_map(|used| {
-        let inside = path.iter().skip(1).cloned();
-        let whole: Vec<String> = used.path.iter().cloned().chain([ITEM.to_owned()]).chain(inside).collect();
-        if used.root() == "outputs" { speaker(outline, known, &whole) } else { None }
-    })
+    SpeakerSearch { outline, known, seen: HashSet::new() }.of(user, path)
+}
+
+/// The most values that a value may come from. Further ones count as an agent's.
+const MOST_SOURCES: usize = 200;
+
+/// A search for the author of a value, through the lists whose items the value may be.
+struct SpeakerSearch<'o, 'w> {
+    outline: &'o Outline<'w>,
+    known: &'o CheckContext<'o>,
+    /// The values so far, each with the node that uses it. None of them has an author.
+    seen: HashSet<(usize, Vec<String>)>,
+}
+
+impl<'o, 'w> SpeakerSearch<'o, 'w> {
+    fn of(&mut self, user: &OutlineNode<'_>, path: &[String]) -> Option<Speaker> {
+        if self.seen.len() >= MOST_SOURCES {
+            return Some(Speaker::Agent);
+        }
+        if !self.seen.insert((user.at, path.to_vec())) {
+            return None;
+        }
+        let outline = self.outline;
+        let parts: Vec<&str> = path.iter().map(String::as_str).collect();
+        match parts.as_slice() {
+            ["feedback", ..] => Some(Speaker::Feedback),
+            ["outputs", id] | ["outputs", id, "text" | ITEM, ..] => self.of_text(outline.find(id)?.node),
+            ["outputs", id, "value", ..] => self.of_value(outline.find(id)?, path.get(3..)?),
+            [name, ..] => self.of_item(user, name, path.get(1..)?),
+            [] => None,
+        }
+    }
+
+    fn of_text(&self, node: &Node) -> Option<Speaker> {
+        if of_text(self.outline, node).is_some() { None } else { text_speaker(self.known, node) }
+    }
+
+    fn of_value(&mut self, node: &'o OutlineNode<'w>, parts: &[String]) -> Option<Speaker> {
+        let words: Vec<&str> = parts.iter().map(String::as_str).collect();
+        match (&node.node.kind, words.as_slice()) {
+            (NodeKind::Each(_), ["completed"] | ["items", ITEM, "index" | "status" | "branch"]) => None,
+            (NodeKind::Each(each), ["items", ITEM, "item", ..]) => self.of_list(node, each, parts.get(3..)?),
+            (NodeKind::Each(each), ["items", ITEM, "text", ..]) => {
+                self.results(node, each).into_iter().find_map(|result| self.of_text(result))
+            }
+            (NodeKind::Each(each), ["items", ITEM, "value", ..]) => {
+                let results = self.results(node, each).into_iter();
+                let mut results = results.filter_map(|result| self.outline.find(result.id.as_str()));
+                results.find_map(|result| self.of_value(result, parts.get(3..)?))
+            }
+            (NodeKind::Each(each), _) => {
+                let mut results = self.results(node, each).into_iter();
+                let in_list = self.of_list(node, each, &[]);
+                in_list.or_else(|| results.find_map(|result| self.of_result(result)))
+            }
+            _ => self.of_origin(node, parts),
+        }
+    }
+
+    /// Returns who wrote the text or the value of a node.
+    fn of_result(&mut self, result: &Node) -> Option<Speaker> {
+        let result = self.outline.find(result.id.as_str())?;
+        self.of_text(result.node).or_else(|| self.of_value(result, &[]))
+    }
+
+    /// Returns the nodes whose output may be the result of an item.
+    fn results(&self, node: &OutlineNode<'w>, each: &'w EachNode) -> Vec<&'w Node> {
+        last_of_item(each, items_are_complete(self.outline, node.node, each))
+    }
+
+    /// Returns who wrote a part of a value, if its schema allows any text there.
+    fn of_origin(&self, node: &OutlineNode<'_>, parts: &[String]) -> Option<Speaker> {
+        let Some(origin) = origin(self.outline, self.known, node.node.id.as_str(), parts) else {
+            return value_speaker(self.known, node.node);
+        };
+        let speaker = value_speaker(self.known, origin.node)?;
+        let schema = of_value(origin.workflow, self.known, &origin.node.kind);
+        let is_harmless =
+            schema.is_some_and(|schema| is_harmless_at(&schema, &schema, Some(&origin.parts), 0));
+        let is_here = std::ptr::eq(origin.workflow, self.outline.workflow);
+        (!is_harmless).then_some(if is_here { speaker } else { Speaker::Workflow })
+    }
+
+    /// Returns who wrote a part of the item with this name.
+    fn of_item(&mut self, user: &OutlineNode<'_>, name: &str, parts: &[String]) -> Option<Speaker> {
+        let mut around = user.surroundings.each;
+        while let Some(node) = around.and_then(|at| self.outline.nodes.get(at)) {
+            match &node.node.kind {
+                NodeKind::Each(each) if each.name == name => return self.of_list(node, each, parts),
+                _ => around = node.surroundings.each,
+            }
+        }
+        None
+    }
+
+    /// Returns who wrote a part of the items of a list.
+    fn of_list(&mut self, node: &OutlineNode<'_>, each: &EachNode, parts: &[String]) -> Option<Speaker> {
+        let ListSource::Expression(list) = &each.items else { return None };
+        items_of(list).iter().find_map(|carried| {
+            let whole: Vec<String> = carried.value().iter().chain(parts).cloned().collect();
+            self.of(node, &whole)
+        })
+    }
 }
 
 fn text_speaker(known: &CheckContext<'_>, node: &Node) -> Option<Speaker> {
@@ -71,7 +148,9 @@ fn text_speaker(known: &CheckContext<'_>, node: &Node) -> Option<Speaker> {
         NodeKind::Ask(_) => Some(Speaker::Person),
         NodeKind::Wait(WaitUntil::Event(_)) => Some(Speaker::Event),
         NodeKind::Workflow(WorkflowNode { name, .. }) => speaks(known, name, 0).then_some(Speaker::Workflow),
-        // The text of a block is the last message of a session in it.
+        // The text of these blocks only counts.
+        NodeKind::Each(_) | NodeKind::TaskLoop(_) => None,
+        // The text of another block is the last message of a session in it.
         kind => kind.blocks().iter().any(|block| has_speaker(known, block.body, 0)).then_some(Speaker::Agent),
     }
 }

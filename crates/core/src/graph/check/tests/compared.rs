@@ -332,6 +332,57 @@ fn the_value_of_another_workflow_is_that_of_its_last_node() {
     );
 }
 
+#[test]
+fn the_value_that_a_workflow_gives_by_a_path_is_known() {
+    let registry = registry();
+    let mut known = known(&registry);
+    let properties = json!({ "label": { "enum": ["bug", "feature"] }, "why": { "$ref": "#/$defs/why" } });
+    let label = json!({ "type": "object", "properties": properties });
+    let schema = json!({
+        "type": "object",
+        "properties": { "first": label },
+        "$defs": { "why": { "type": "object", "properties": { "short": { "type": "string" } } } },
+    });
+    let plan = || prompt("x").schema(schema.clone()).id("the-plan").when("input");
+    let build = |name: &str, gives: &str| {
+        Builder::new(name).start(prompt("x").id("x")).then(plan()).then(shell("ls").id("ls")).gives(gives)
+    };
+    for builder in [
+        build("whole", "outputs.the_plan.value"),
+        build("part", "outputs['the-plan'].value.first"),
+        Builder::new("middle").start(workflow("whole").id("sub")).gives("outputs.sub.value.first"),
+        build("computed", "outputs.the_plan.value.first | tojson"),
+    ] {
+        let workflow = builder.end().expect("a workflow in form");
+        known.workflows.insert(workflow.name.clone(), Some(workflow));
+    }
+    let uses = |name: &str, node: crate::graph::workflow::Node| {
+        said_by(Builder::new("w").start(workflow(name).id("sub")).then(node), &known)
+    };
+    for (name, first) in
+        [("whole", "outputs.sub.value.first"), ("part", "outputs.sub.value"), ("middle", "outputs.sub.value")]
+    {
+        let text = |part: &str| prompt(format!("{{{{ {first}.{part} }}}}")).id("use").into();
+        assert_eq!(uses(name, text("label == 'bug'")), Vec::<String>::new());
+        let never = format!("error: `{first}.label` is never `bgu` → use.prompt (did you mean `bug`?)");
+        assert_eq!(uses(name, text("label == 'bgu'")), [never]);
+        let unknown = uses(name, text("lable"));
+        assert!(
+            unknown.len() == 1
+                && unknown[0].starts_with("warning: the schema of `sub` does not mention")
+                && unknown[0].ends_with("→ use.prompt (did you mean `label`?)"),
+            "{unknown:?}"
+        );
+        assert!(uses(name, text("why.shrt"))[0].ends_with("(did you mean `short`?)"));
+        let command = |part: &str| shell(format!("echo {{{{ {first}.{part} }}}}")).id("end").into();
+        assert_eq!(uses(name, command("label")), Vec::<String>::new());
+        let words = uses(name, command("why.short"));
+        assert!(words.len() == 1 && words[0].contains("is the text of another workflow"), "{words:?}");
+    }
+    let anything = prompt("{{ outputs.sub.value.lable }}").id("use").into();
+    assert_eq!(uses("computed", anything), Vec::<String>::new(), "nobody knows");
+}
+
 /// Returns the comparisons that can never be true when the last node has this text. In this workflow no
 /// node runs after a failure.
 fn sure(text: &str) -> Vec<String> {

@@ -1,0 +1,136 @@
+//! The items of a list and their results: who wrote them, and what they can be.
+
+use serde_json::json;
+
+use super::*;
+use crate::graph::builder::{NodeBuilder, Steps, each, kind::PromptMarker, kind::ShellMarker, shell};
+use crate::graph::workflow::Join;
+
+fn nothing() -> Vec<String> {
+    Vec::new()
+}
+
+/// A command that lists numbers and titles.
+fn find() -> NodeBuilder<ShellMarker> {
+    let issue = json!({
+        "type": "object",
+        "properties": { "number": { "type": "integer" }, "title": { "type": "string" } },
+    });
+    shell("gh issue list").output_schema(json!({ "type": "array", "items": issue })).id("find")
+}
+
+/// An agent that answers with a kind and a reason.
+fn judge() -> NodeBuilder<PromptMarker> {
+    let properties = json!({ "kind": { "enum": ["bug", "feature"] }, "why": { "type": "string" } });
+    prompt("Judge {{ p.title }}.").schema(json!({ "type": "object", "properties": properties })).id("judge")
+}
+
+/// A workflow that judges each issue of a command, then runs this command for each result.
+fn about_results(list: &str, command: &str) -> Vec<String> {
+    let probes = each("p", "outputs.find.value").each(|b| b.then(judge())).id("probes");
+    let results = each("probe", list).each(|b| b.then(shell(command).id("end"))).id("results");
+    said(Builder::new("w").start(find()).then(probes).then(results))
+}
+
+#[test]
+fn an_item_of_a_command_stays_its_item_among_the_results() {
+    for list in [
+        "outputs.probes.value.items",
+        "outputs.probes.value.items | selectattr('status', 'eq', 'completed') | list",
+        "(outputs.probes.value.items | sort(attribute='index'))[:3]",
+    ] {
+        for command in [
+            "gh issue edit {{ probe.item.number }} --title {{ probe.item.title }}",
+            "echo {{ probe.index }} {{ probe.status }} {{ probe.value.kind }}",
+        ] {
+            assert_eq!(about_results(list, command), nothing(), "{list}: {command}");
+        }
+    }
+    let only_items = "outputs.probes.value.items | map(attribute='item') | list";
+    assert_eq!(about_results(only_items, "gh issue edit {{ probe.number }}"), nothing());
+    let done = "echo {{ outputs.probes.value.completed }} {{ outputs.probes.value.items[0].item.title }} {{ outputs.probes }}";
+    assert_eq!(about_results("outputs.find.value", done), nothing());
+}
+
+#[test]
+fn the_words_of_an_agent_stay_its_words_among_the_results() {
+    let list = "outputs.probes.value.items";
+    for (command, name) in [
+        ("echo {{ probe.text }}", "probe.text"),
+        ("echo {{ probe.value.why }}", "probe.value.why"),
+        ("echo {{ probe.value }}", "probe.value"),
+        ("echo {{ probe }}", "probe"),
+        ("echo {{ outputs.probes.value.items[0].text }}", "outputs.probes.value.items[].text"),
+        ("echo {{ outputs.probes.value }}", "outputs.probes.value"),
+    ] {
+        let found = about_results(list, command);
+        let start = format!("error: `{name}` is an agent's text");
+        assert!(found.len() == 1 && found[0].starts_with(&start), "{command}: {found:?}");
+    }
+}
+
+#[test]
+fn an_item_of_an_agents_list_is_its_text_through_every_list() {
+    let plan = || prompt("x").schema(json!({ "type": "array", "items": { "type": "string" } })).id("plan");
+    let first = |steps: fn(Steps) -> Steps| each("p", "outputs.plan.value").each(steps).id("first");
+    let again = |command: &str| {
+        let second = each("q", "outputs.first.value.items").each(|b| b.then(shell(command).id("end")));
+        let first = first(|b| b.then(shell("ls").id("ls")));
+        said(Builder::new("w").start(plan()).then(first).then(second.id("second")))
+    };
+    assert_eq!(again("echo {{ q.text }}"), nothing(), "it is what `ls` prints");
+    assert_eq!(again("echo {{ q.item }}").len(), 1);
+    let nested =
+        first(|b| b.then(each("q", "[p]").each(|b| b.then(shell("echo {{ q }}").id("end"))).id("inner")));
+    assert_eq!(said(Builder::new("w").start(plan()).then(nested)).len(), 1);
+}
+
+#[test]
+fn two_lists_with_the_same_name_for_an_item_are_not_mixed_up() {
+    let plan = prompt("x").schema(json!({ "type": "array", "items": { "type": "string" } })).id("plan");
+    let issues = each("p", "outputs.find.value").each(|b| b.then(shell("echo {{ p.title }}").id("a")));
+    let words = each("p", "outputs.plan.value").each(|b| b.then(judge()));
+    let builder = Builder::new("w").start(plan).then(find()).then(words.id("one")).then(issues.id("two"));
+    assert_eq!(said(builder), nothing());
+}
+
+#[test]
+fn the_text_of_an_item_is_that_of_its_last_node() {
+    let last = |join: Join| {
+        let work = |b: Steps| b.then(judge()).then(shell("ls").id("ls"));
+        let probes = each("p", "outputs.find.value").join(join).each(work).id("probes");
+        let end = shell("echo {{ outputs.probes.value.items[0].text }}").id("end");
+        said(Builder::new("w").start(find()).then(probes).then(end))
+    };
+    assert_eq!(last(Join::All), nothing());
+    assert_eq!(last(Join::Some).len(), 1, "an item that failed has the text of the agent");
+}
+
+#[test]
+fn a_list_that_leads_to_itself_ends_the_search() {
+    let ring = each("p", "outputs.ring.value.items").each(|b| b.then(shell("echo {{ p.item.x }}").id("end")));
+    assert_eq!(said(Builder::new("w").start(ring.id("ring"))).len(), 1, "it is still running");
+    let grows = "outputs.ring.value.items[0].item.x";
+    let ring = each("p", grows).each(|b| b.then(shell("echo {{ p }}").id("end")));
+    assert!(!said(Builder::new("w").start(ring.id("ring"))).is_empty());
+}
+
+#[test]
+fn an_item_and_its_value_are_compared_with_what_they_can_be() {
+    let wrong = |condition: &str| {
+        let probes = each("p", "outputs.find.value").each(|b| b.then(judge())).id("probes");
+        let end = prompt("end").when(condition).id("end");
+        said(Builder::new("w").start(find()).then(probes).then(end))
+    };
+    assert_eq!(wrong("outputs.probes.value.items[0].value.kind == 'bug'"), nothing());
+    assert_eq!(
+        wrong("outputs.probes.value.items[0].value.kind == 'bgu'"),
+        ["error: `outputs.probes.value.items[].value.kind` is never `bgu` → end.when (did you mean `bug`?)"]
+    );
+    assert_eq!(
+        wrong("outputs.probes.value.items[0].item.number == '1'"),
+        [
+            "error: `outputs.probes.value.items[].item.number` is never `1` → end.when (did you mean `1`, without quotes?)"
+        ]
+    );
+}
