@@ -1,6 +1,6 @@
 //! Every form that is read: what is made of it, and what is said of what is wrong.
 
-#![allow(clippy::unwrap_used, reason = "a test stops where it stands")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops where it stands")]
 
 mod entity;
 mod entity_formats;

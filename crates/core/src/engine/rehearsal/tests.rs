@@ -5,7 +5,8 @@ use serde_json::json;
 use super::*;
 use crate::engine::tests::drawn;
 use crate::graph::builder::{
-    Builder, LoopRounds, ask, check_all, prompt, pull_request, review, shell, task_loop, wait_for, workflow,
+    Builder, LoopRounds, ask, check_all, each_of, prompt, pull_request, review, shell, task_loop, wait_for,
+    workflow,
 };
 use crate::graph::workflow::Join;
 use crate::run::FinalStatus;
@@ -346,12 +347,13 @@ fn expectations_that_contradict_each_other_or_name_nothing_are_mistakes() {
 fn all_ways_walk_past_a_block_that_fails_and_may() {
     let workflow = Builder::new("w")
         .start(shell("x").id("first"))
-        .parallel(|lanes| {
-            let lanes = lanes.branch("one", |one| one.then(shell("a").id("a")));
-            lanes.branch("two", |two| two.then(shell("b").id("b"))).join(Join::Some)
-        })
-        .id("both")
-        .continue_on_failure()
+        .then(
+            each_of("item", vec![json!(1), json!(2)])
+                .join(Join::Some)
+                .continue_on_failure()
+                .id("both")
+                .each(|item| item.then(shell("a {{ item }}").id("a"))),
+        )
         .then(shell("mend").when("outputs.both.failed").id("mend"));
     let options = RehearsalOptions { ways: WaysWalked::All, ..RehearsalOptions::default() };
     let rehearsal = rehearse(&drawn(workflow), &options);
