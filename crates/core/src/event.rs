@@ -188,6 +188,9 @@ pub enum Event {
         /// The parent run was interrupted, so this run may continue with it.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         interrupted: bool,
+        /// The node of the parent run failed, for example because its time is up. A person may continue both.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        failed: bool,
     },
     /// Someone paused the run: nodes in progress finish, and no new ones start.
     PauseAsked {

@@ -17,6 +17,9 @@ pub(crate) enum InboxMessage {
         /// The parent was interrupted, and may continue this run later.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         interrupted: bool,
+        /// The node of the parent failed, and may continue this run later.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        failed: bool,
     },
     /// Starts no new nodes.
     Pause,
@@ -72,8 +75,8 @@ pub(crate) fn event_of(inbox: InboxId, message: InboxMessage) -> Event {
     match message {
         InboxMessage::Cancel => Event::CancelAsked { inbox: Some(inbox) },
         InboxMessage::Interrupt => Event::InterruptAsked { inbox: Some(inbox) },
-        InboxMessage::EndWithOuter { why, interrupted } => {
-            Event::ParentEnded { inbox: Some(inbox), why, interrupted }
+        InboxMessage::EndWithOuter { why, interrupted, failed } => {
+            Event::ParentEnded { inbox: Some(inbox), why, interrupted, failed }
         }
         InboxMessage::Pause => Event::PauseAsked { inbox: Some(inbox) },
         InboxMessage::GoOn => Event::UnpauseAsked { inbox: Some(inbox) },

@@ -90,6 +90,9 @@ fn raise(state: &mut RunState, at: Moment, more: &Continuation, ran_out: bool) {
     spec.budget = more.budget.applied(&spec.budget);
     if let (Some(raise), Some(limit)) = (more.budget.time_ms, spec.limits.run_ms) {
         spec.limits.run_ms = Some(raise.applied(limit));
+        // A limit of the whole run also holds for the runs that it starts.
+        let others = spec.others.values_mut().filter(|other| other.limits.run_ms == Some(limit));
+        others.for_each(|other| other.limits.run_ms = Some(raise.applied(limit)));
     }
     unstartable::replace(&mut spec.checks, &mut state.bookkeeping.checks, &more.checks);
     more.policy.iter().for_each(|policy| spec.follow(*policy));

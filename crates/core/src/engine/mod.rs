@@ -183,9 +183,13 @@ pub fn apply(state: &mut RunState, at: Moment, event: &Event) -> Decision {
                 end(state, &mut step, at, outcome);
             }
         }
-        Event::ParentEnded { why, interrupted, .. } => {
+        Event::ParentEnded { why, interrupted, failed, .. } => {
             if matches!(state.lifecycle, Lifecycle::Running) {
-                let status = if *interrupted { FinalStatus::Interrupted } else { FinalStatus::Cancelled };
+                let status = match (interrupted, failed) {
+                    (true, _) => FinalStatus::Interrupted,
+                    (false, true) => FinalStatus::Failed,
+                    (false, false) => FinalStatus::Cancelled,
+                };
                 let outcome = Outcome::new(status, EndReason::OuterRun).because(why.clone());
                 end(state, &mut step, at, outcome);
             }

@@ -211,7 +211,8 @@ impl Schema {
         let word = match name {
             "template" | "condition" | "id" => name.to_owned(),
             "duration" => "time".to_owned(),
-            "input_number" | "input_driver" => "`inputs.NAME`".to_owned(),
+            "input_number" => "`inputs.NAME`".to_owned(),
+            "input_driver" => return vec!["driver".to_owned(), "`inputs.NAME`".to_owned()],
             "computed_count" | "computed_time" => self.link("`{ from, at_most }`", name),
             _ if definition["properties"].is_object() => self.link("mapping", name),
             _ => return self.values(definition),

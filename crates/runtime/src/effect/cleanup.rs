@@ -14,6 +14,7 @@ use windlass_peers::process::end_short_of;
 
 use super::child::clear_lost_child;
 use super::{RunContext, SessionSite, loop_file, prepare};
+use crate::inbox::InboxMessage;
 use crate::supervise::blocking;
 
 /// The interval at which a host that was asked to end is checked.
@@ -25,8 +26,26 @@ const READER_MAX: Duration = Duration::from_secs(10);
 pub(super) struct ChildRunToEnd {
     run: RunId,
     why: String,
-    /// The run is interrupted and may continue later.
-    interrupted: bool,
+    /// The status of the node that started it. After all but `cancelled`, the run may continue later.
+    status: FinalStatus,
+}
+
+impl ChildRunToEnd {
+    fn event(&self) -> Event {
+        let (interrupted, failed) = self.kind();
+        Event::ParentEnded { inbox: None, why: self.why.clone(), interrupted, failed }
+    }
+
+    fn request(&self) -> InboxMessage {
+        let (interrupted, failed) = self.kind();
+        InboxMessage::EndWithOuter { why: self.why.clone(), interrupted, failed }
+    }
+
+    fn kind(&self) -> (bool, bool) {
+        let is_cancelled = self.status == FinalStatus::Cancelled;
+        let is_interrupted = self.status == FinalStatus::Interrupted;
+        (is_interrupted, !is_interrupted && !is_cancelled)
+    }
 }
 
 /// Returns the sub-run that a node started.
@@ -44,29 +63,23 @@ pub(super) fn child(state: &RunState, node: &NodeId) -> Option<ChildRunToEnd> {
         (None, reason) => reason.word().to_owned(),
     };
     let why = active.cut.as_ref().map(words).unwrap_or_default();
-    let interrupted = active.cut.as_ref().is_some_and(|cut| cut.status == FinalStatus::Interrupted);
-    Some(ChildRunToEnd { run: run.clone(), why, interrupted })
+    let status = active.cut.as_ref().map_or(FinalStatus::Cancelled, |cut| cut.status);
+    Some(ChildRunToEnd { run: run.clone(), why, status })
 }
 
 /// Asks the sub-run to end, in this process or another. Returns false if there is nothing to end.
 async fn end_child(context: &RunContext, child: &ChildRunToEnd, effect: &EffectId) -> bool {
     let inlet = context.children.lock().unwrap_or_else(PoisonError::into_inner).get(&effect.node).cloned();
     if let Some(inlet) = inlet {
-        let (why, interrupted) = (child.why.clone(), child.interrupted);
-        let _ = inlet.send(Ok(Event::ParentEnded { inbox: None, why, interrupted })).await;
+        let _ = inlet.send(Ok(child.event())).await;
         return true;
     }
     match context.handle.view(&child.run) {
         Ok(view) if !view.state.is_done() => {
-            let (handle, run, effect, why, interrupted) = (
-                context.handle.clone(),
-                child.run.clone(),
-                effect.clone(),
-                child.why.clone(),
-                child.interrupted,
-            );
+            let (handle, run, effect) = (context.handle.clone(), child.run.clone(), effect.clone());
+            let request = child.request();
             // Another owner may take a while to answer.
-            blocking(move || handle.end_with_outer(&run, &effect, (&why, interrupted))).await.is_ok()
+            blocking(move || handle.end_with_outer(&run, &effect, &request)).await.is_ok()
         }
         // The sub-run never started or is over.
         _ => false,

@@ -58,10 +58,9 @@ impl Handle {
         &self,
         run: &RunId,
         by: &EffectId,
-        (why, interrupted): (&str, bool),
+        message: &InboxMessage,
     ) -> Result<(), RunError> {
-        let message = InboxMessage::EndWithOuter { why: why.to_owned(), interrupted };
-        self.ask(run, &InboxId::new(format!("outer/{by}")), &message).map(|_| ())
+        self.ask(run, &InboxId::new(format!("outer/{by}")), message).map(|_| ())
     }
 
     /// Pauses a run and its descendants: they finish the nodes in progress and start no new ones.

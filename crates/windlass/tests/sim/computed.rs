@@ -114,3 +114,16 @@ fn a_called_workflow_gets_its_driver_and_its_time_from_its_inputs() {
         "the `timeout` of workflow `chosen` must be at most 1h, and is 3660"
     );
 }
+
+#[test]
+fn a_run_that_times_out_while_a_run_within_it_works_can_continue_with_it() {
+    let document = |name: &str, node: &str| format!("name: {name}\nnodes:\n  - {{ id: k, {node} }}\n");
+    let place = place(&document("outer", "workflow: inner"));
+    let inner = document("inner", "shell: test -e go || sleep 60, idempotent: true");
+    place.sealed.write("repo/.windlass/workflows/inner.yaml", inner);
+    let ran = place.go(&["run", "--workflow", "outer", "--timeout", "1s", "--json"]);
+    assert_eq!((ran.code, &ran.finished()["reason"]), (6, &json!("timeout")), "{ran}");
+    place.sealed.write("repo/go", "");
+    let again = place.go(&["resume", ran.run(), "--budget", "time=+1h", "--json"]);
+    assert_eq!((again.code, &again.finished()["status"]), (0, &json!("completed")), "{again}");
+}

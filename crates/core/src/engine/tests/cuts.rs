@@ -211,6 +211,7 @@ fn a_run_that_the_outer_one_ends_says_so_and_is_asked_twice_like_once() {
         inbox: None,
         why: "the time given to `s` is spent".into(),
         interrupted: false,
+        failed: false,
     };
     story.tell(ended()).tell(ended());
     assert!(story.does().is_empty(), "it has its grace");
@@ -240,4 +241,15 @@ fn hooks_of_an_agent_that_is_being_put_away_are_answered() {
     story.asks("t", HookKind::Tool(ToolCall::named("Read", json!({}))));
     assert!(matches!(story.answer(), HookAnswer::Deny { .. }));
     assert_eq!(story.stops("s").answer(), HookAnswer::Pass);
+}
+
+#[test]
+fn a_run_whose_outer_node_failed_has_failed_too_and_can_continue() {
+    let mut story = Story::drawn(Builder::new("w").start(shell("x").id("x")).then(shell("y").id("y")));
+    let (inbox, why) = (None, "the run ran out of time".to_owned());
+    story.tell(Event::ParentEnded { inbox, why, interrupted: false, failed: true });
+    assert_eq!(story.cleaned("x").ended(), (FinalStatus::Failed, EndReason::OuterRun));
+    let more = Box::new(crate::run::Continuation::default());
+    story.tell(Event::Continued { inbox: InboxId::new("i"), by: "me".into(), more });
+    assert!(!story.state.is_done());
 }

@@ -144,6 +144,16 @@ fn items(node: &OutlineNode<'_>, each: &EachNode, found: &mut GraphDiagnostics) 
     if matches!(&each.items, ListSource::Literal(items) if items.is_empty()) {
         found.warning(node, "each.in", "the list is empty, so nothing in `do` ever runs");
     }
+    if let ListSource::Literal(items) = &each.items
+        && each.max != EachNode::MAX
+        && items.len() > usize::try_from(each.max).unwrap_or(usize::MAX)
+    {
+        let text = format!("the list has {} items, and `max` is {}", items.len(), each.max);
+        found.node(
+            node,
+            GraphDiagnostic::error(None, "each.max", text).hint("leave `max` out: the list is written out"),
+        );
+    }
     if each.body.is_empty() {
         found.error(node, "do", "`each` has no nodes");
     }

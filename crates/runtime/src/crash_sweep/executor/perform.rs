@@ -230,6 +230,7 @@ impl Executor<'_> {
                 inbox: None,
                 why: "its node is over".to_owned(),
                 interrupted: false,
+                failed: false,
             });
             child.put_away_by = Some(id.clone());
             return vec![];

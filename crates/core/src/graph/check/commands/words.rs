@@ -62,7 +62,7 @@ impl<'o, 'w> SpeakerSearch<'o, 'w> {
         let outline = self.outline;
         let parts: Vec<&str> = path.iter().map(String::as_str).collect();
         match parts.as_slice() {
-            ["feedback", ..] => Some(Speaker::Feedback),
+            ["feedback", ..] | ["run", "reason"] => Some(Speaker::Feedback),
             ["outputs", id] | ["outputs", id, "text" | ITEM, ..] => self.of_text(outline.find(id)?.node),
             ["outputs", id, "value", ..] => self.of_value(outline.find(id)?, path.get(3..)?),
             [name, ..] => self.of_item(user, name, path.get(1..)?),
