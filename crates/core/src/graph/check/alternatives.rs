@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-/// What the two branches of an `if` leave behind.
+/// The outputs that the two branches of an `if` leave behind.
 pub(super) struct BranchOutputs {
     /// The position of the `if`.
     pub(super) at: usize,
