@@ -365,7 +365,8 @@ fn the_schema_is_json() {
     let place = place(json!([last_turn()]));
     let schema: Value = serde_json::from_str(&place.go(&["workflow", "schema"]).stdout).unwrap();
     assert_eq!(schema["required"], json!(["name", "nodes"]));
-    assert_eq!(schema["$defs"]["settings"]["properties"]["driver"]["examples"], json!(["claude", "sim"]));
+    let driver = &schema["$defs"]["settings"]["properties"]["driver"];
+    assert_eq!(driver["anyOf"][0]["enum"], json!(["claude", "sim"]), "the drivers that exist, and no other");
 }
 
 #[test]
