@@ -1,6 +1,7 @@
 //! An item of a list as people see it: its place, and a short label that tells it from the others.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -26,16 +27,22 @@ pub struct ListItem {
 }
 
 impl ListItem {
-    /// Describes the item at an index of a list; `number` is its number in `block`.
-    pub(crate) fn at(items: &[&Value], index: usize, block: &str, number: u32) -> ListItem {
+    /// Describes an item at an index of a list of this length. `shared` are the names that several items have.
+    pub(crate) fn at(item: &Value, (index, of): (usize, usize), shared: &BTreeSet<String>) -> ListItem {
         let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-        let name = items.get(index).and_then(|item| name(item)).filter(|name| is_unique(items, name));
+        let name = name(item).filter(|name| !shared.contains(name.as_ref()));
         ListItem {
             place: count(index.saturating_add(1)),
-            of: count(items.len()),
+            of: count(of),
             is_named: name.is_some(),
-            label: name.map_or_else(|| numbered(block, number), Cow::into_owned),
+            label: name.map(Cow::into_owned).unwrap_or_default(),
         }
+    }
+
+    /// Labels an item without a name by its block and its number there.
+    pub(crate) fn numbered(self, block: &str, number: u32) -> ListItem {
+        let label = if self.is_named { self.label } else { numbered(block, number) };
+        ListItem { label, ..self }
     }
 }
 
@@ -45,8 +52,17 @@ fn numbered(block: &str, number: u32) -> String {
     format!("{block} {number}")
 }
 
-fn is_unique(items: &[&Value], wanted: &str) -> bool {
-    items.iter().filter_map(|item| name(item)).filter(|name| name == wanted).nth(1).is_none()
+/// Returns the names that several items have.
+pub(crate) fn shared_names<'v>(items: impl Iterator<Item = &'v Value>) -> BTreeSet<String> {
+    let (mut seen, mut shared) = (BTreeSet::new(), BTreeSet::new());
+    for name in items.filter_map(name) {
+        if seen.contains(name.as_ref()) {
+            shared.insert(name.into_owned());
+        } else {
+            seen.insert(name.into_owned());
+        }
+    }
+    shared
 }
 
 /// Returns the name of an item: a short plain value, or a field that names it.
@@ -74,9 +90,13 @@ mod tests {
     use super::*;
 
     fn labels(items: &Value) -> Vec<String> {
-        let items: Vec<&Value> = items.as_array().unwrap().iter().collect();
-        let label = |index| ListItem::at(&items, index, "probes", u32::try_from(index).unwrap() + 1).label;
-        (0..items.len()).map(label).collect()
+        let items = items.as_array().unwrap();
+        let shared = shared_names(items.iter());
+        let label = |(index, item)| {
+            let number = u32::try_from(index).unwrap() + 1;
+            ListItem::at(item, (index, items.len()), &shared).numbered("probes", number).label
+        };
+        items.iter().enumerate().map(label).collect()
     }
 
     #[test]

@@ -37,6 +37,7 @@ pub use lane::{
     ActiveNode, Activity, BranchState, Lane, Round, RoundPhase, SessionSignal, TaskConflict, TaskRounds,
 };
 pub use list_item::ListItem;
+pub(crate) use list_item::shared_names;
 pub use news::{ConflictStep, News};
 pub use session_work::{SessionPhase, SessionWork, Turn};
 pub use task_position::TaskPosition;

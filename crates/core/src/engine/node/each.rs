@@ -4,7 +4,7 @@
 //! items that are complete do not run again, even if the list has changed. The nodes of each item see only
 //! their own outputs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -22,7 +22,9 @@ use crate::graph::template::NodeOutput;
 use crate::graph::walk::ids_in;
 use crate::graph::workflow::{Expression, Node, NodeNumber};
 use crate::id::{EffectId, NodeId, Verb};
-use crate::run::{Activity, EndReason, FinalStatus, Lane, ListItem, News, Outcome, SessionSignal, Waiting};
+use crate::run::{
+    Activity, EndReason, FinalStatus, Lane, ListItem, News, Outcome, SessionSignal, Waiting, shared_names,
+};
 use crate::tasks::TaskId;
 
 /// The length to which news cut an item, in characters.
@@ -88,6 +90,9 @@ pub struct EachState {
     pub first: Option<Outcome>,
     /// The number of the last item that is new to the block.
     pub numbered: u32,
+    /// The names that several items have, for people.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub shared_names: BTreeSet<String>,
 }
 
 /// One item of the list.
@@ -405,14 +410,15 @@ impl EachState {
             }
             state.items.push(EachItem { number, item, result });
         }
+        state.shared_names = shared_names(state.items.iter().map(|item| &item.item));
         state
     }
 
     /// Describes an item of the list to people.
     pub fn list_item(&self, block: &NodeId, at: usize) -> Option<ListItem> {
-        let number = self.items.get(at)?.number;
-        let items: Vec<&Value> = self.items.iter().map(|item| &item.item).collect();
-        Some(ListItem::at(&items, at, block.as_str(), number))
+        let EachItem { number, item, .. } = self.items.get(at)?;
+        let described = ListItem::at(item, (at, self.items.len()), &self.shared_names);
+        Some(described.numbered(block.as_str(), *number))
     }
 
     /// Returns the state with which another attempt starts: what is complete, and nothing of the rest.
