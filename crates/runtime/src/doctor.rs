@@ -109,12 +109,14 @@ pub(crate) fn find_agent(home: &Home, name: &str, given: Option<&Path>) -> Resul
     agent::doctor::find_program(wanted, path, &home.user).ok_or_else(|| {
         let text =
             format!("the agent CLI `{wanted}` of driver `{name}` is not installed or cannot be executed");
-        let problem = UserError::new(UserErrorKind::Agent, text);
-        match driver.install_hint() {
-            Some(hint) => problem.hint(format!("{hint}; or give its path with --agent-bin PATH")),
-            None => problem,
-        }
+        UserError { hint: install_hint(home, name), ..UserError::new(UserErrorKind::Agent, text) }
     })
+}
+
+/// Says how to install the agent CLI of a driver.
+pub(crate) fn install_hint(home: &Home, driver: &str) -> Option<String> {
+    let hint = home.agents.named(driver)?.install_hint()?;
+    Some(format!("{hint}; or give its path with --agent-bin PATH"))
 }
 
 /// Lists the capabilities of a driver as rows of a table.

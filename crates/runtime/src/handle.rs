@@ -548,9 +548,12 @@ impl Handle {
 /// Replaces the path of Windlass itself, where it is the agent, with the copy that an upgrade does not touch.
 pub(crate) fn pin_sim(spec: &mut Spec, exe: &Path) {
     let here = crate::os::own_program().ok();
-    for session_settings in spec.sessions.values_mut() {
-        if here == Some(PathBuf::from(&session_settings.driver.program)) {
-            session_settings.driver.program = exe.to_string_lossy().into_owned();
+    for settings in spec.sessions.values_mut() {
+        let choice = settings.choice.iter_mut().flat_map(|choice| choice.settings.values_mut());
+        for driver in choice.map(|other| &mut other.driver).chain([&mut settings.driver]) {
+            if here == Some(PathBuf::from(&driver.program)) {
+                driver.program = exe.to_string_lossy().into_owned();
+            }
         }
     }
     for other in spec.others.values_mut() {

@@ -40,6 +40,7 @@ use windlass_store::Durability;
 
 use crate::catalog::{collect, look_into_broken};
 use crate::config;
+use crate::doctor::install_hint;
 use crate::home::Home;
 use crate::trust;
 use crate::user_error::{ProblemPart, UserError, UserErrorKind};
@@ -243,7 +244,7 @@ fn planned(
         );
         spec.others.insert(session_settings.workflow.clone(), session_settings);
     }
-    settle_inputs(&mut spec).map_err(unsettled)?;
+    settle_inputs(&mut spec).map_err(|error| unsettled(home, error))?;
     flags::one_driver(request, &spec)?;
     jobs::need_a_repository(&request.flags, &spec, &mut warnings)?;
     jobs::note_missing_checks(&spec, &mut warnings);
@@ -258,12 +259,14 @@ fn planned(
     Ok(Plan { spec, workflow: main.workflow, worst, warnings, notes, durability, worktree })
 }
 
-fn unsettled(error: InputError) -> UserError {
-    let kind = match error {
-        InputError::Value(_) => UserErrorKind::Usage,
-        InputError::MissingDriver(_) => UserErrorKind::Agent,
-    };
-    UserError::new(kind, error.to_string())
+fn unsettled(home: &Home, error: InputError) -> UserError {
+    match error {
+        InputError::Value(why) => UserError::new(UserErrorKind::Usage, why),
+        InputError::MissingDriver { driver, why } => {
+            let problem = UserError::new(UserErrorKind::Agent, why);
+            UserError { hint: install_hint(home, &driver), ..problem }
+        }
+    }
 }
 
 /// Decides whether a session uses the simulated agent of this binary.

@@ -1,6 +1,8 @@
 //! Settles the parts of a spec that depend on its inputs: the drivers of its sessions and the time limit of the
 //! run. The runtime calls it for a run that a person starts, and the engine for a run that a node starts.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::numbers::span;
@@ -14,19 +16,16 @@ pub enum InputError {
     #[error("{0}")]
     Value(String),
     /// The input names a driver whose program is not there.
-    #[error("{0}")]
-    MissingDriver(String),
+    #[error("{why}")]
+    MissingDriver { driver: String, why: String },
 }
 
 /// Settles everything that the inputs decide.
 pub fn settle_inputs(spec: &mut Spec) -> Result<(), InputError> {
     spec.limits.run_ms = run_time(spec).map_err(InputError::Value)?;
     spec.timeout_from = None;
-    let inputs = std::mem::take(&mut spec.inputs);
-    let settled =
-        spec.sessions.values_mut().try_for_each(|settings| choose(settings, |name| inputs.get(name)));
-    spec.inputs = inputs;
-    settled
+    let Spec { sessions, inputs, .. } = spec;
+    sessions.values_mut().try_for_each(|settings| choose(settings, inputs))
 }
 
 fn run_time(spec: &Spec) -> Result<Option<u64>, String> {
@@ -46,13 +45,10 @@ fn run_time(spec: &Spec) -> Result<Option<u64>, String> {
 }
 
 /// Replaces settings by those with the driver that an input names.
-fn choose<'v>(
-    settings: &mut SessionSettings,
-    value: impl Fn(&str) -> Option<&'v Value>,
-) -> Result<(), InputError> {
+fn choose(settings: &mut SessionSettings, inputs: &BTreeMap<String, Value>) -> Result<(), InputError> {
     let Some(mut choice) = settings.choice.take() else { return Ok(()) };
     let input = &choice.input;
-    let Some(name) = value(input).and_then(Value::as_str) else {
+    let Some(name) = inputs.get(input).and_then(Value::as_str) else {
         return Err(InputError::Value(format!("input `{input}` names no driver")));
     };
     match (choice.settings.remove(name), choice.missing.get(name)) {
@@ -60,7 +56,7 @@ fn choose<'v>(
             *settings = chosen;
             Ok(())
         }
-        (None, Some(why)) => Err(InputError::MissingDriver(why.clone())),
+        (None, Some(why)) => Err(InputError::MissingDriver { driver: name.to_owned(), why: why.clone() }),
         (None, None) => {
             let names: Vec<&str> = choice.settings.keys().map(String::as_str).collect();
             let names = names.join(", ");
@@ -72,8 +68,6 @@ fn choose<'v>(
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use serde_json::json;
 
     use super::super::tests::drawn;
@@ -118,7 +112,9 @@ mod tests {
     #[test]
     fn an_input_can_choose_only_a_driver_that_is_there() {
         let error = |value| settle_inputs(&mut with_choice(value)).unwrap_err();
-        assert_eq!(error(json!("codex")), InputError::MissingDriver("codex is not installed".into()));
+        let missing =
+            InputError::MissingDriver { driver: "codex".into(), why: "codex is not installed".into() };
+        assert_eq!(error(json!("codex")), missing);
         let unknown = "input `agent` names the driver `cloude`, and must name one of claude, sim";
         assert_eq!(error(json!("cloude")), InputError::Value(unknown.into()));
         assert_eq!(error(json!(null)), InputError::Value("input `agent` names no driver".into()));

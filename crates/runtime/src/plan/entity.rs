@@ -139,7 +139,7 @@ pub(super) fn narrow_to(
 ) {
     let has = DriverTools { has: can.tools, keeps_patterns: can.permissions };
     let EntityLimits { only, missing, .. } = limits_of_node(tools, has);
-    // Whoever wants the tools that only read does not name them.
+    // `tools: read` names no tool, so none can be missing.
     if matches!(tools, SessionTools::These(_)) {
         let what =
             |written| format!("node `{node}` names the tool `{written}`, which `{driver}` does not have");

@@ -1,14 +1,10 @@
 //! Numbers that come from inputs and outputs.
 
-use crate::place::{Place, say};
+use crate::place::Place;
 use serde_json::json;
 
 fn place(document: &str) -> Place {
-    let place = Place::with_settings("");
-    place.script(json!({"default": {"steps": [say("Fine.")]}}));
-    let name = document.lines().find_map(|line| line.strip_prefix("name: ")).unwrap();
-    place.sealed.write(format!("repo/.windlass/workflows/{name}.yaml"), document);
-    place
+    Place::with_documents(&[document])
 }
 
 const ROUNDS: &str = r#"
@@ -84,7 +80,7 @@ fn an_input_chooses_the_driver_and_the_time_of_a_run() {
     ran.assert_ended(0, "completed", "turn_done", 1);
     let missing = place.go(&["run", "--workflow", "chosen", "--input", "agent=claude"]);
     assert_eq!(missing.code, 4, "{missing}");
-    assert!(missing.stderr.contains("claude"), "{missing}");
+    assert!(missing.stderr.contains("claude") && missing.stderr.contains("hint: npm install"), "{missing}");
     let wrong = place.go(&["run", "--workflow", "chosen", "--input", "agent=sing"]);
     assert!(wrong.code == 2 && wrong.stderr.contains("must be one of sim, claude"), "{wrong}");
     let long = place.go(&["run", "--workflow", "chosen", "--input", "minutes=90"]);

@@ -64,6 +64,17 @@ impl Place {
         place
     }
 
+    /// A place with these workflow documents; every agent says that it is fine.
+    pub(crate) fn with_documents(documents: &[&str]) -> Place {
+        let place = Place::with_settings("");
+        place.script(json!({"default": {"steps": [say("Fine.")]}}));
+        for text in documents {
+            let name = text.lines().find_map(|line| line.strip_prefix("name: ")).unwrap();
+            place.sealed.write(format!("repo/.windlass/workflows/{name}.yaml"), text);
+        }
+        place
+    }
+
     /// A place with more lines in the user's settings, and no script yet.
     pub(crate) fn with_settings(more: &str) -> Place {
         let sealed = Sealed::in_memory();

@@ -1,18 +1,12 @@
 //! Runs within runs as people see them: who is told, how the outer one stands, what it says at its end.
 
-use crate::place::{LIMIT, Place, Ran, say};
-use serde_json::{Value, json};
+use crate::place::{LIMIT, Place, Ran};
+use serde_json::Value;
 use windlass_testkit::wait::until;
 
 /// A place with documents; every agent says that it is fine.
 fn place(documents: &[&str]) -> Place {
-    let place = Place::with_settings("");
-    place.script(json!({"default": {"steps": [say("Fine.")]}}));
-    for text in documents {
-        let name = text.lines().find_map(|line| line.strip_prefix("name: ")).unwrap();
-        place.sealed.write(format!("repo/.windlass/workflows/{name}.yaml"), text);
-    }
-    place
+    Place::with_documents(documents)
 }
 
 fn kinds(ran: &Ran) -> Vec<String> {

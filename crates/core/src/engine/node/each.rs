@@ -82,9 +82,11 @@ pub struct EachState {
     pub left: BTreeMap<u32, EachLane>,
     /// The number of items that are complete.
     pub good: u32,
-    /// The first item of the list that ended otherwise, by its index, and its outcome.
+    /// The outcome of the first item of the list that ended otherwise, and the index of that item.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bad: Option<(usize, Outcome)>,
+    pub bad: Option<Outcome>,
+    #[serde(default)]
+    pub bad_at: usize,
     /// The outcome of the first item that ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first: Option<Outcome>,
@@ -340,8 +342,7 @@ impl NodeRun for EachNode {
 
     fn fixed(&self, state: &mut EachState) -> Option<Outcome> {
         // Where one item is enough, another one may succeed next time.
-        let (_, bad) = state.bad.as_ref()?;
-        (self.join == Join::All && bad.fixed().is_some()).then(|| bad.clone())
+        state.bad.clone().filter(|bad| self.join == Join::All && bad.fixed().is_some())
     }
 }
 
@@ -443,8 +444,8 @@ impl EachState {
         match outcome.status {
             FinalStatus::Completed => self.good += 1,
             _ if outcome.reason == EndReason::NotNeeded => {}
-            _ if self.bad.as_ref().is_some_and(|(first, _)| *first < at) => {}
-            _ => self.bad = Some((at, outcome.clone())),
+            _ if self.bad.is_some() && self.bad_at < at => {}
+            _ => (self.bad, self.bad_at) = (Some(outcome.clone()), at),
         }
         if outcome.reason != EndReason::NotNeeded {
             self.first.get_or_insert_with(|| outcome.clone());
@@ -734,7 +735,7 @@ impl EachNode {
 
     /// Returns the outcome of a block whose items have all ended.
     fn joined(&self, state: &EachState) -> Outcome {
-        let Some((_, bad)) = &state.bad else { return done(EndReason::AllDone) };
+        let Some(bad) = &state.bad else { return done(EndReason::AllDone) };
         match self.join {
             Join::Some if state.good > 0 => done(EndReason::AllDone),
             Join::FirstSuccess | Join::Some => {

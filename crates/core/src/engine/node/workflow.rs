@@ -201,7 +201,7 @@ impl WorkflowNode {
 fn unsettled(error: InputError) -> Outcome {
     let reason = match error {
         InputError::Value(_) => EndReason::Template,
-        InputError::MissingDriver(_) => EndReason::PrepareFailed,
+        InputError::MissingDriver { .. } => EndReason::PrepareFailed,
     };
     failed(reason, error.to_string())
 }

@@ -45,12 +45,12 @@ pub struct ExpectationProblem {
 }
 
 impl Expectation {
-    /// Decides whether every rehearsal meets it.
+    /// Decides whether nothing is expected.
     pub fn is_empty(&self) -> bool {
         *self == Expectation::default()
     }
 
-    /// Finds nodes that do not exist, and expectations that contradict each other.
+    /// Finds nodes that do not exist, expectations that contradict each other, and a reason that every end has.
     pub fn check(&self, spec: &Spec) -> Vec<ExpectationProblem> {
         let lists = [(ExpectationField::Ran, &self.ran), (ExpectationField::NotRan, &self.not_ran)];
         let mut problems = Vec::new();
@@ -62,6 +62,12 @@ impl Expectation {
                     problems.push(ExpectationProblem { field, item: Some(at), text, hint });
                 }
             }
+        }
+        if self.reason.as_ref().is_some_and(|reason| reason.trim().is_empty()) {
+            let (field, text) =
+                (ExpectationField::Reason, "`reason` is empty, so every end has it".to_owned());
+            let hint = Some("write the word of a reason, or a part of its text".to_owned());
+            problems.push(ExpectationProblem { field, item: None, text, hint });
         }
         for (at, name) in self.not_ran.iter().enumerate() {
             let clash = self.ran.iter().find(|ran| is_instance(ran, name));

@@ -363,3 +363,12 @@ fn all_ways_walk_past_a_block_that_fails_and_may() {
     let starts = rehearsal.ways[0].acts.iter().filter(|act| act.what == "begins");
     assert_eq!(starts.map(|act| act.path.as_str()).collect::<Vec<_>>(), ["mend"]);
 }
+
+#[test]
+fn a_reason_that_every_end_has_is_a_mistake() {
+    let expects = |reason: &str| Expectation { reason: Some(reason.into()), ..Expectation::default() };
+    assert_eq!(expects("agent_failed").check(&fix()), []);
+    let problems = expects(" ").check(&fix());
+    assert_eq!(problems.len(), 1);
+    assert_eq!(problems[0].text, "`reason` is empty, so every end has it");
+}

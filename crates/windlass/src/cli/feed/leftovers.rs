@@ -34,9 +34,12 @@ pub(crate) fn left_branches(left: &[LeftBranch]) -> Vec<String> {
     if left.is_empty() {
         return Vec::new();
     }
+    let (items, tasks): (Vec<&LeftBranch>, Vec<&LeftBranch>) =
+        left.into_iter().partition(|left| left.item.is_some());
     let (kept, behind): (Vec<&LeftBranch>, Vec<&LeftBranch>) =
-        left.into_iter().partition(|left| left.is_kept);
+        tasks.into_iter().partition(|left| left.is_kept);
     let mut lines = listed("  branches of the tasks that passed; the workflow lands none of them:", &kept);
+    lines.extend(listed("  branches of items, which `each` does not land:", &items));
     lines.extend(listed("  left behind, because their work did not land:", &behind));
     lines.push("    `windlass gc` removes them once another branch has their work".to_owned());
     lines
@@ -157,7 +160,12 @@ mod tests {
             "  branches of the tasks that passed; the workflow lands none of them:"
         );
         let item = LeftBranch { task: None, item: Some((NodeId::new("board"), 3)), ..left.clone() };
-        assert_eq!(left_branches(&[item])[1], "    windlass/k3f9/task-4-1 (item 3 of board)");
+        let lines = left_branches(&[item]);
+        let expected_item = [
+            "  branches of items, which `each` does not land:",
+            "    windlass/k3f9/task-4-1 (item 3 of board)",
+        ];
+        assert_eq!(lines[..2], expected_item);
         let landed = LeftBranch { has_landed: true, ..left.clone() };
         assert_eq!(left_branches(&[landed.clone(), left.clone()]), expected);
         assert!(left_branches(&[landed]).is_empty());
