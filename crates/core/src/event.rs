@@ -379,6 +379,11 @@ pub enum LandingEnd {
     Hindered { why: String },
 }
 
+/// The exit code of a command that ran out of time.
+pub(crate) const EXIT_TIMED_OUT: i32 = 124;
+/// The exit code of a command that Windlass could not start, or ended for another reason.
+pub(crate) const EXIT_BY_WINDLASS: i32 = 125;
+
 /// The result of a command line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -403,12 +408,13 @@ impl ShellEnd {
         ShellEnd::Exited { passed, how: how.into(), output: output.into(), stdout: None }
     }
 
-    /// Returns the exit code, if the command exited by itself.
+    /// Returns the exit code. A command that did not exit by itself has the one that shells and `timeout` give.
     pub fn exit_code(&self) -> Option<i32> {
-        match self {
-            ShellEnd::Exited { how, .. } => how.strip_prefix("exit code ")?.parse().ok(),
-            ShellEnd::Unknown => None,
-        }
+        let ShellEnd::Exited { how, .. } = self else { return None };
+        let number = |before: &str| how.strip_prefix(before)?.parse::<i32>().ok();
+        let signal = || Some(128 + number("killed by signal ")?);
+        let timeout = || (how == "timed out").then_some(EXIT_TIMED_OUT);
+        number("exit code ").or_else(signal).or_else(timeout).or(Some(EXIT_BY_WINDLASS))
     }
 }
 

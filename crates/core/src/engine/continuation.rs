@@ -68,6 +68,8 @@ pub fn would_end(state: &RunState, at: Moment, more: &Continuation) -> Option<Ou
         return Some(Outcome::new(FinalStatus::Failed, EndReason::Timeout).because(why));
     }
     match state.lifecycle {
+        // Only its `finally` failed or was interrupted, and now runs again.
+        Lifecycle::Finally { outcome } if outcome.status == FinalStatus::Completed => None,
         Lifecycle::Finally { outcome } | Lifecycle::Done { outcome } => Some(outcome),
         Lifecycle::Running | Lifecycle::Ending { .. } => None,
     }

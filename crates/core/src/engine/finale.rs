@@ -38,22 +38,20 @@ pub(super) fn cancel_done(state: &mut RunState, step: &mut Decision, at: Moment,
     }
 }
 
-/// Ends a `finally` block early, because someone asked the run to stop.
-pub(super) fn cut(state: &mut RunState, step: &mut Decision, at: Moment, outcome: Outcome) {
+/// Handles a request to stop while `finally` runs. A cancelled run still cleans up: only who cancels it again, or
+/// interrupts it, ends `finally` early.
+pub(super) fn stop(state: &mut RunState, step: &mut Decision, at: Moment, outcome: Outcome) {
     let is_deferred =
         matches!(&state.root.now, Some(now) if matches!(now.activity, Activity::Deferred { .. }));
     let Lifecycle::Finally { outcome: decided } = &mut state.lifecycle else { return };
-    if is_deferred {
-        // The pause of the run came before it. An interrupted run has not ended, and a cancelled one goes on
-        // to its end.
+    let is_cancel = outcome.status == FinalStatus::Cancelled;
+    if is_cancel && decided.status != FinalStatus::Cancelled {
         decided.clone_from(&outcome);
-        if outcome.status == FinalStatus::Cancelled {
-            return go_on(state, step, at);
-        }
+        return go_on(state, step, at);
     }
-    let Lifecycle::Finally { outcome: decided } = &mut state.lifecycle else { return };
-    // An interruption does not change an outcome, unless the run could otherwise count as complete.
-    if outcome.status == FinalStatus::Cancelled || decided.status == FinalStatus::Completed {
+    // An interruption does not change an outcome, unless `finally` has not begun, or the run could otherwise
+    // count as complete.
+    if is_deferred || decided.status == FinalStatus::Completed {
         decided.clone_from(&outcome);
     }
     if state.root.cut.is_some() {
@@ -61,7 +59,20 @@ pub(super) fn cut(state: &mut RunState, step: &mut Decision, at: Moment, outcome
         step.effects.push(Planned { id, effect: Effect::KillChildren });
         return;
     }
+    step.news.extend(cut_short(state));
     with(state, step, at, |cx, steps, root, frame| cancel::lane(cx, steps, root, frame, &outcome).into());
+}
+
+/// Names the nodes of `finally` that do not complete.
+fn cut_short(state: &RunState) -> Option<News> {
+    let Lifecycle::Finally { outcome } = &state.lifecycle else { return None };
+    let active = state.root.now.as_ref()?;
+    let Activity::Finally(finally) = &active.activity else { return None };
+    let body = state.spec.finally()?.kind.blocks().into_iter().next()?.body;
+    let left: Vec<String> = body.iter().skip(finally.lane.at).map(|node| format!("`{}`", node.id)).collect();
+    let again = if outcome.status.is_final() { "" } else { "; `resume` runs `finally` again" };
+    let what = format!("`finally` was stopped before it completed {}{again}", left.join(", "));
+    Some(News::Odd { node: active.instance.clone(), what })
 }
 
 fn begin(state: &mut RunState, step: &mut Decision, at: Moment, outcome: Outcome) {

@@ -323,6 +323,7 @@ fn wrap_up(
     }
     let (text, value) = kind.gives(cx, &site, activity);
     let (exit_code, stdout) = output::command_facts(cx, &node.id);
+    let exit_code = exit_code.or_else(|| output::exit_code_without_end(node, &outcome));
     let status = outcome.status.word().to_owned();
     let output = NodeOutput { text, value, failed: !is_well, status, exit_code, stdout };
     cx.bookkeeping.outputs.insert(node.id.clone(), output);

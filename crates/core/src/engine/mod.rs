@@ -224,7 +224,7 @@ fn stop(state: &mut RunState, step: &mut Decision, at: Moment, outcome: Outcome)
         Lifecycle::Done { outcome: before } if is_cancel && !before.status.is_final() => {
             finale::cancel_done(state, step, at, outcome);
         }
-        Lifecycle::Finally { .. } => finale::cut(state, step, at, outcome),
+        Lifecycle::Finally { .. } => finale::stop(state, step, at, outcome),
         Lifecycle::Done { .. } => {}
     }
 }

@@ -3,9 +3,11 @@
 use serde_json::Value;
 
 use super::DecisionCx;
+use crate::event::{EXIT_BY_WINDLASS, EXIT_TIMED_OUT};
 use crate::graph::template::NodeOutput;
+use crate::graph::workflow::Node;
 use crate::id::NodeId;
-use crate::run::RunState;
+use crate::run::{EndReason, Outcome, RunState};
 
 /// Sets the text that a node outputs, before the node ends.
 pub(super) fn give(cx: &mut DecisionCx<'_>, node: &NodeId, text: &str) {
@@ -26,6 +28,12 @@ pub(super) fn give_output(cx: &mut DecisionCx<'_>, node: &NodeId, output: NodeOu
 pub(super) fn command_facts(cx: &DecisionCx<'_>, node: &NodeId) -> (Option<i32>, Option<String>) {
     let output = cx.bookkeeping.outputs.get(node).filter(|output| output.status.is_empty());
     output.map(|output| (output.exit_code, output.stdout.clone())).unwrap_or_default()
+}
+
+/// Returns the exit code of a command that was ended before it exited.
+pub(super) fn exit_code_without_end(node: &Node, outcome: &Outcome) -> Option<i32> {
+    let code = if outcome.reason == EndReason::Timeout { EXIT_TIMED_OUT } else { EXIT_BY_WINDLASS };
+    node.kind.shape().is_command().then_some(code)
 }
 
 /// Returns what an unfinished node has set. Its output in an earlier iteration does not count.

@@ -4,28 +4,29 @@
 //! items that are complete do not run again, even if the list has changed. The nodes of each item see only
 //! their own outputs.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod state;
+mod worktree;
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::active::{ActiveState, WaitSite};
 use super::pair::{Delivered, NodeOpening, NodeRun, NodeSite};
 use super::parallel::Join;
 use super::shape::{GivenValue, NodeShape, Structure, times};
-use crate::effect::Effect;
 use crate::engine::frame::Frame;
 use crate::engine::{DecisionCx, cancel, done, lane};
-use crate::event::{Event, WorktreeEnd};
+use crate::event::Event;
 use crate::graph::check::outline::{EvaluationTime, Text};
 use crate::graph::template::NodeOutput;
 use crate::graph::walk::ids_in;
 use crate::graph::workflow::{Expression, Node, NodeNumber};
-use crate::id::{EffectId, NodeId, Verb};
-use crate::run::{
-    Activity, EndReason, FinalStatus, Lane, ListItem, News, Outcome, SessionSignal, Waiting, shared_names,
-};
-use crate::tasks::TaskId;
+use crate::id::NodeId;
+use crate::run::{Activity, EndReason, FinalStatus, News, Outcome, SessionSignal};
+
+pub use state::{EachItem, EachLane, EachPhase, EachResult, EachState};
+use worktree::leave_worktree;
 
 /// The length to which news cut an item, in characters.
 const SHOWN: usize = 60;
@@ -68,89 +69,6 @@ impl EachNode {
     }
 }
 
-/// The state of the block.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct EachState {
-    /// The items, in the order of the list.
-    pub items: Vec<EachItem>,
-    /// The index of the first item that has not started.
-    pub next: usize,
-    /// The items in progress.
-    pub open: Vec<EachLane>,
-    /// The items that ended early, by number. The block goes on with them when it runs again.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub left: BTreeMap<u32, EachLane>,
-    /// The number of items that are complete.
-    pub good: u32,
-    /// The outcome of the first item of the list that ended otherwise, and the index of that item.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bad: Option<Outcome>,
-    #[serde(default)]
-    pub bad_at: usize,
-    /// The outcome of the first item that ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub first: Option<Outcome>,
-    /// The number of the last item that is new to the block.
-    pub numbered: u32,
-    /// The names that several items have, for people.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub shared_names: BTreeSet<String>,
-}
-
-/// One item of the list.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct EachItem {
-    /// The number in the names of its nodes. An item keeps its number when the list changes.
-    pub number: u32,
-    pub item: Value,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub result: Option<EachResult>,
-}
-
-/// The result of an item.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct EachResult {
-    pub status: FinalStatus,
-    /// The output of its last node that ran.
-    pub text: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub value: Option<Value>,
-    /// The branch with its work, if it has its own worktree and committed something there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub branch: Option<String>,
-}
-
-/// An item in progress.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct EachLane {
-    /// The index of the item.
-    pub at: usize,
-    pub phase: EachPhase,
-    pub lane: Lane,
-    /// The outputs of its nodes so far.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub outputs: BTreeMap<NodeId, NodeOutput>,
-    /// Its own worktree.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub workspace: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub branch: Option<String>,
-    /// The number of worktrees made for it.
-    #[serde(default)]
-    pub worktrees: u32,
-}
-
-/// The phase of an item.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EachPhase {
-    /// Windlass makes the worktree.
-    Making,
-    Working,
-    /// Windlass removes the worktree if it contains no work.
-    Leaving(Outcome),
-}
-
 impl NodeShape for EachNode {
     fn word(&self) -> &'static str {
         "each"
@@ -182,35 +100,6 @@ impl NodeShape for EachNode {
 
     fn value(&self) -> GivenValue<'_> {
         GivenValue::Items
-    }
-}
-
-impl ActiveState for EachState {
-    fn word(&self) -> &'static str {
-        "an `each` block"
-    }
-
-    fn waits(&self, site: &WaitSite<'_>, into: &mut Vec<Waiting>) -> bool {
-        let mut is_busy = site.is_open(Verb::Defer);
-        for open in &self.open {
-            is_busy |= match open.phase {
-                EachPhase::Working => open.lane.waits(site.bookkeeping, into),
-                EachPhase::Making | EachPhase::Leaving(_) => true,
-            };
-        }
-        is_busy
-    }
-
-    fn lanes(&self) -> Vec<&Lane> {
-        self.open.iter().map(|open| &open.lane).collect()
-    }
-
-    fn left_lanes(&self) -> Vec<&Lane> {
-        self.open.iter().chain(self.left.values()).map(|open| &open.lane).collect()
-    }
-
-    fn lanes_mut(&mut self) -> Vec<&mut Lane> {
-        self.open.iter_mut().map(|open| &mut open.lane).collect()
     }
 }
 
@@ -346,116 +235,6 @@ impl NodeRun for EachNode {
     }
 }
 
-impl EachItem {
-    /// Returns the item and its result, as later nodes see them.
-    fn told(&self, index: usize) -> Value {
-        let result = self.result.as_ref();
-        let status = result.map_or(FinalStatus::Cancelled, |result| result.status);
-        let told = json!({
-            "item": self.item,
-            "index": index,
-            "status": status.word(),
-            "text": result.map(|result| result.text.as_str()).unwrap_or_default(),
-            "value": result.and_then(|result| result.value.clone()),
-        });
-        match (told, result.and_then(|result| result.branch.clone())) {
-            (Value::Object(mut told), Some(branch)) => {
-                told.insert("branch".to_owned(), branch.into());
-                Value::Object(told)
-            }
-            (told, _) => told,
-        }
-    }
-}
-
-impl EachLane {
-    /// Returns an item that has not started.
-    fn at(at: usize) -> EachLane {
-        EachLane {
-            at,
-            phase: EachPhase::Working,
-            lane: Lane::default(),
-            outputs: BTreeMap::new(),
-            workspace: None,
-            branch: None,
-            worktrees: 0,
-        }
-    }
-}
-
-impl EachState {
-    /// Returns the state for a list: an item with the same content as before keeps its number, its result if
-    /// it is complete, and otherwise its work so far.
-    fn matched(self, list: Vec<Value>) -> EachState {
-        let EachState { items: before, mut left, numbered, .. } = self;
-        let mut known: BTreeMap<String, Vec<EachItem>> = BTreeMap::new();
-        for item in before.into_iter().rev() {
-            known.entry(item.item.to_string()).or_default().push(item);
-        }
-        let mut state = EachState { numbered, ..EachState::default() };
-        for item in list {
-            let same = known.get_mut(&item.to_string()).and_then(Vec::pop);
-            let (number, result) = match same {
-                Some(same) => {
-                    let is_complete = |result: &EachResult| result.status == FinalStatus::Completed;
-                    (same.number, same.result.filter(is_complete))
-                }
-                None => {
-                    state.numbered += 1;
-                    (state.numbered, None)
-                }
-            };
-            state.good += u32::from(result.is_some());
-            if let Some(lane) = left.remove(&number).filter(|_| result.is_none()) {
-                state.left.insert(number, EachLane { at: state.items.len(), ..lane });
-            }
-            state.items.push(EachItem { number, item, result });
-        }
-        state.shared_names = shared_names(state.items.iter().map(|item| &item.item));
-        state
-    }
-
-    /// Describes an item of the list to people.
-    pub fn list_item(&self, block: &NodeId, at: usize) -> Option<ListItem> {
-        let EachItem { number, item, .. } = self.items.get(at)?;
-        let described = ListItem::at(item, (at, self.items.len()), &self.shared_names);
-        Some(described.numbered(block.as_str(), *number))
-    }
-
-    /// Returns the state with which another attempt starts: what is complete, and nothing of the rest.
-    fn for_another_attempt(mut self) -> EachState {
-        for left in self.left.values_mut() {
-            let EachLane { at, worktrees, .. } = *left;
-            *left = EachLane { worktrees, ..EachLane::at(at) };
-        }
-        self
-    }
-
-    /// Returns the index of the next item to start.
-    fn waiting(&mut self) -> Option<usize> {
-        while self.items.get(self.next).is_some_and(|item| item.result.is_some()) {
-            self.next += 1;
-        }
-        (self.next < self.items.len()).then_some(self.next)
-    }
-
-    /// Records the result of an item.
-    fn record(&mut self, at: usize, outcome: &Outcome, result: EachResult) {
-        match outcome.status {
-            FinalStatus::Completed => self.good += 1,
-            _ if outcome.reason == EndReason::NotNeeded => {}
-            _ if self.bad.is_some() && self.bad_at < at => {}
-            _ => (self.bad, self.bad_at) = (Some(outcome.clone()), at),
-        }
-        if outcome.reason != EndReason::NotNeeded {
-            self.first.get_or_insert_with(|| outcome.clone());
-        }
-        if let Some(item) = self.items.get_mut(at) {
-            item.result = Some(result);
-        }
-    }
-}
-
 /// Returns the id for the effects of an item itself.
 fn name(instance: &NodeId, number: u32) -> NodeId {
     NodeId::new(format!("{instance}@{number}"))
@@ -572,27 +351,6 @@ impl EachNode {
         self.work(cx, &site.inside(), item, lane)
     }
 
-    fn make_worktree(
-        &self,
-        cx: &mut DecisionCx<'_>,
-        site: &NodeSite<'_>,
-        item: &EachItem,
-        open: &mut EachLane,
-    ) -> Option<Outcome> {
-        open.phase = EachPhase::Making;
-        open.worktrees += 1;
-        let named = format!("{}-{}", site.node.id, item.number).parse::<TaskId>();
-        let Ok(task) = named else {
-            cx.break_off(format!("`{}` cannot name a worktree", site.node.id));
-            return None;
-        };
-        let node = name(site.instance, item.number);
-        let effect = Effect::MakeWorktree { task, attempt: open.worktrees, target: None };
-        let attempt = open.worktrees.saturating_add(cx.bookkeeping.continued);
-        cx.plan(EffectId { node, iteration: 1, attempt, verb: Verb::Worktree }, effect);
-        None
-    }
-
     /// Starts the nodes of an item, or continues them.
     fn work(
         &self,
@@ -607,39 +365,6 @@ impl EachNode {
         self.with_outputs(cx, outputs, |cx| lane::reopen(cx, &self.body, lane, &framed))
     }
 
-    /// Handles what happened to the worktree of an item.
-    fn about_worktree(
-        &self,
-        cx: &mut DecisionCx<'_>,
-        site: &NodeSite<'_>,
-        inside: &Frame<'_>,
-        item: &EachItem,
-        open: &mut EachLane,
-        event: &Event,
-    ) -> Delivered {
-        let Event::WorktreeMade { end, .. } = event else { return site.unexpected(cx, event) };
-        match (end, open.phase.clone()) {
-            (WorktreeEnd::Made { workspace, branch, .. }, EachPhase::Making) => {
-                open.workspace = Some(workspace.clone());
-                open.branch = Some(branch.clone());
-                match &open.lane.cut {
-                    Some(cut) => Delivered::Over(cut.clone()),
-                    None => self.work(cx, inside, item, open).into(),
-                }
-            }
-            (WorktreeEnd::Failed { why }, EachPhase::Making) => {
-                let failed = Outcome::new(FinalStatus::Failed, EndReason::Git).because(why.clone());
-                Delivered::Over(open.lane.cut.clone().unwrap_or(failed))
-            }
-            (WorktreeEnd::Left { kept }, EachPhase::Leaving(outcome)) => {
-                open.branch.take_if(|_| !kept);
-                open.workspace = None;
-                Delivered::Over(outcome)
-            }
-            _ => site.unexpected(cx, event),
-        }
-    }
-
     /// Continues after the nodes of an item ended, or after its worktree was left.
     fn item_over(
         &self,
@@ -652,16 +377,7 @@ impl EachNode {
         let EachState { items, open, .. } = state;
         let Some(lane) = open.get_mut(place) else { return };
         let Some(item) = items.get(lane.at) else { return };
-        if let (Some(branch), Some(_)) = (&lane.branch, &lane.workspace)
-            && outcome.status != FinalStatus::Interrupted
-        {
-            let effect = Effect::LeaveWorktree { branch: branch.clone() };
-            lane.phase = EachPhase::Leaving(outcome);
-            let attempt = lane.worktrees.saturating_add(cx.bookkeeping.continued);
-            let node = name(site.instance, item.number);
-            cx.plan(EffectId { node, iteration: 1, attempt, verb: Verb::Settle }, effect);
-            return;
-        }
+        let Some(outcome) = leave_worktree(cx, site, item, lane, outcome) else { return };
         let mut over = open.remove(place);
         *site.last_message = over.lane.said.clone().or(site.last_message.take());
         // An item that became unnecessary was stopped, so it does not replace an earlier signal.

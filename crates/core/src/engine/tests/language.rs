@@ -1,13 +1,15 @@
 //! Values, lists and guaranteed ends.
 
+use std::time::Duration;
+
 use serde_json::json;
 
 use super::*;
 use crate::effect::ShellPlan;
-use crate::engine::given_by;
+use crate::engine::{given_by, would_end};
 use crate::graph::builder::{clear_context, each, each_of, fail, prompt, shell};
 use crate::graph::workflow::{Join, ShellProgram};
-use crate::run::{Activity, Continuation};
+use crate::run::{Activity, Continuation, News};
 
 impl Story {
     fn shell_plan(&self, node: &str) -> ShellPlan {
@@ -195,6 +197,29 @@ fn the_exit_code_of_a_command_and_its_standard_output_can_be_read() {
 }
 
 #[test]
+fn a_command_that_did_not_exit_by_itself_has_the_exit_code_that_a_shell_gives() {
+    let workflow = || {
+        let command = shell("x").continue_on_failure().timeout(Duration::from_secs(5)).id("a");
+        Builder::new("w")
+            .start(command)
+            .then(shell("{{ outputs.a.exit_code }}{{ outputs.a.stdout }}").id("b"))
+    };
+    for (how, code) in [
+        ("timed out", "124"),
+        ("killed by signal 9", "137"),
+        ("printed more than 64 MB and was ended", "125"),
+    ] {
+        let mut story = Story::drawn(workflow());
+        let effect = story.open_of("a", Verb::Shell);
+        story.tell(Event::ShellEnded { effect, end: ShellEnd::exited(false, how, "") });
+        assert_eq!(story.command("b"), code, "{how}");
+    }
+    let mut story = Story::drawn(workflow());
+    story.later(5_000).wait_over("a", Verb::Timeout).cleaned("a");
+    assert_eq!(story.command("b"), "124");
+}
+
+#[test]
 fn commands_sessions_checks_and_child_runs_get_the_environment() {
     let workflow = Builder::new("w")
         .env("BASE", "{{ inputs.base }}")
@@ -321,9 +346,59 @@ fn finally_is_bounded_in_time_and_can_be_cut_off() {
     let timeout = story.open_of("finally", Verb::Timeout);
     story.later(600_000).tell(Event::WaitOver { effect: timeout }).cleaned("tell");
     assert_eq!(story.ended(), (FinalStatus::Failed, EndReason::FinallyFailed));
+    let cancel = || Event::CancelAsked { inbox: None };
     let mut story = Story::drawn(with_finally());
-    story.shell("a", true, "").tell(Event::CancelAsked { inbox: None }).cleaned("tell");
+    story.shell("a", true, "").tell(cancel()).tell(cancel()).cleaned("tell");
     assert_eq!(story.ended(), (FinalStatus::Cancelled, EndReason::User));
+}
+
+#[test]
+fn a_run_that_is_cancelled_in_finally_still_completes_it() {
+    for ok in [true, false] {
+        let mut story = Story::drawn(with_finally());
+        story.shell("a", ok, "").tell(Event::CancelAsked { inbox: None });
+        assert!(!story.state.is_done());
+        assert_eq!(story.shell("tell", true, "").ended(), (FinalStatus::Cancelled, EndReason::User));
+    }
+    // Also if someone paused it in the meantime.
+    let two = Builder::new("w")
+        .start(shell("x").id("a"))
+        .finally(|last| last.then(shell("1").id("tell")).then(shell("2").id("tidy")));
+    let mut story = Story::drawn(two);
+    story.shell("a", true, "").tell(Event::PauseAsked { inbox: None }).shell("tell", true, "");
+    story.tell(Event::CancelAsked { inbox: None });
+    let held = story.open_of("tidy", Verb::Defer);
+    story.tell(Event::WaitOver { effect: held });
+    assert_eq!(story.shell("tidy", true, "").ended(), (FinalStatus::Cancelled, EndReason::User));
+}
+
+#[test]
+fn a_run_that_is_interrupted_in_finally_runs_it_again_when_it_continues() {
+    let mut story = Story::drawn(with_finally());
+    story.shell("a", true, "").tell(Event::InterruptAsked { inbox: None });
+    let said: Vec<_> = story.step.news.iter().filter(|news| matches!(news, News::Odd { .. })).collect();
+    let text = "`finally` was stopped before it completed `tell`; `resume` runs `finally` again";
+    assert!(matches!(&said[..], [News::Odd { what, .. }] if what == text), "{said:?}");
+    assert_eq!(story.cleaned("tell").ended(), (FinalStatus::Interrupted, EndReason::User));
+    assert_eq!(would_end(&story.state, story.at, &Continuation::default()), None);
+    assert_eq!(story.continues().command("tell@2"), "tell completed: everything is done");
+    assert_eq!(story.shell("tell@2", true, "").ended(), (FinalStatus::Completed, EndReason::AllDone));
+    // A run that failed also has its `finally` again, at its next end.
+    let mut story = Story::drawn(with_finally());
+    story.shell("a", false, "").tell(Event::InterruptAsked { inbox: None }).cleaned("tell");
+    assert_eq!(story.ended(), (FinalStatus::Failed, EndReason::ShellFailed));
+    story.continues().shell("a~2", true, "");
+    assert_eq!(story.shell("tell@2", true, "").ended(), (FinalStatus::Completed, EndReason::AllDone));
+}
+
+#[test]
+fn a_run_whose_finally_failed_can_continue_with_it() {
+    let mut story = Story::drawn(with_finally());
+    story.shell("a", true, "").shell("tell", false, "");
+    assert_eq!(story.ended(), (FinalStatus::Failed, EndReason::FinallyFailed));
+    assert_eq!(would_end(&story.state, story.at, &Continuation::default()), None);
+    story.continues();
+    assert_eq!(story.shell("tell@2", true, "").ended(), (FinalStatus::Completed, EndReason::AllDone));
 }
 
 #[test]

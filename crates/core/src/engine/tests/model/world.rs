@@ -11,7 +11,7 @@ use crate::event::Record;
 use crate::hook::HookCall;
 use crate::id::{EffectId, InboxId, NodeId, RunId, Verb};
 use crate::run::{
-    Activity, BudgetRaise, Continuation, Lifecycle, ListenState, Raise, RunState, SessionPhase,
+    Activity, BudgetRaise, Continuation, FinalStatus, Lifecycle, ListenState, Raise, RunState, SessionPhase,
 };
 use crate::tasks::{TaskId, TaskStatus};
 use crate::time::Moment;
@@ -226,6 +226,7 @@ impl World {
             return false;
         }
         let ended = match &self.state.lifecycle {
+            Lifecycle::Finally { outcome } if outcome.status == FinalStatus::Completed => None,
             Lifecycle::Finally { outcome } | Lifecycle::Done { outcome } => Some(outcome),
             Lifecycle::Running | Lifecycle::Ending { .. } => None,
         };
