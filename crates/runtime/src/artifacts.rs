@@ -3,6 +3,7 @@
 //! Windlass makes the folder when a command, a check or a session that mentions it starts. It goes
 //! with the folder of the run, which only `gc` removes.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use windlass_core::spec::Spec;
@@ -69,6 +70,28 @@ fn collect(top: &Path, dir: &Path, depth: usize, into: &mut Vec<Artifact>) {
     }
 }
 
+/// Copies the files that a run keeps for another run. A link stays a link: nothing behind it is read.
+pub(crate) fn copy(from_run: &Path, to_run: &Path) -> io::Result<()> {
+    let from = from_run.join(ARTIFACTS);
+    if from.is_dir() { copy_folder(&from, &to_run.join(ARTIFACTS)) } else { Ok(()) }
+}
+
+fn copy_folder(from: &Path, to: &Path) -> io::Result<()> {
+    files::make_private_dir(to).map_err(io::Error::other)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let (source, target, kind) = (entry.path(), to.join(entry.file_name()), entry.file_type()?);
+        if kind.is_dir() {
+            copy_folder(&source, &target)?;
+        } else if kind.is_symlink() {
+            std::os::unix::fs::symlink(std::fs::read_link(&source)?, &target)?;
+        } else if kind.is_file() {
+            std::fs::copy(&source, &target)?;
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,5 +115,12 @@ mod tests {
         std::os::unix::fs::symlink("/etc", run.join("artifacts/link")).unwrap();
         let listed: Vec<_> = list(&run).into_iter().map(|file| file.path.display().to_string()).collect();
         assert_eq!(listed, ["a", "link", "sub/b"]);
+        let fork = dir.path().join("m7c2");
+        copy(&run, &fork).unwrap();
+        assert_eq!(list(&fork), list(&run));
+        assert_eq!(std::fs::read_to_string(fork.join("artifacts/sub/b")).unwrap(), "12");
+        assert!(fork.join("artifacts/link").is_symlink(), "nothing behind a link is copied");
+        copy(&dir.path().join("none"), &dir.path().join("other")).unwrap();
+        assert!(!dir.path().join("other").exists());
     }
 }

@@ -19,6 +19,7 @@ use windlass_forms::tracker::{self, Markers};
 use windlass_peers::files::{self, FileError};
 use windlass_store::{Cadence, Lease, NewRun};
 
+use crate::artifacts;
 use crate::clock::now;
 use crate::config;
 use crate::effect::{TRACKER_MAX, create_tracker};
@@ -147,6 +148,9 @@ pub enum TravelError {
     /// The tracker with the progress so far cannot be copied.
     #[error("the tracker of `{node}` cannot be copied: {why}")]
     NoTracker { node: NodeId, why: String },
+    /// The files in `run.artifacts` cannot be copied.
+    #[error("the artifacts of run {run} cannot be copied")]
+    NoArtifacts { run: RunId, source: std::io::Error },
 }
 
 /// The log of a fork, before it is stored.
@@ -225,6 +229,11 @@ impl Handle {
         let holds = self.claim_tasks(&drawn.state, OwnerStart::First)?;
         let folder = self.lock_folder(&run, &drawn.state.spec)?;
         bring_trackers(from, log.get(..=place).unwrap_or_default(), &drawn.state)?;
+        if place > 0 {
+            let (old, new) = (self.store.run_dir(from), self.store.run_dir(&run));
+            artifacts::copy(&old, &new)
+                .map_err(|source| TravelError::NoArtifacts { run: from.clone(), source })?;
+        }
         let lease = self.record(&run, &mut drawn)?;
         let fork = Fork { run, taken: place, of: log.len(), document };
         Ok((fork, drawn, Ownership { lease, task_claims: holds, folder }, lock))

@@ -47,7 +47,8 @@ pub(super) fn stop(state: &mut RunState, step: &mut Decision, at: Moment, outcom
     let is_cancel = outcome.status == FinalStatus::Cancelled;
     if is_cancel && decided.status != FinalStatus::Cancelled {
         decided.clone_from(&outcome);
-        let what = "the run is cancelled, and completes its `finally` first; cancel it again to stop that as well";
+        let what =
+            "the run is cancelled, and completes its `finally` first; cancel it again to stop that as well";
         step.news.push(News::Odd { node: root_node(), what: what.to_owned() });
         return go_on(state, step, at);
     }

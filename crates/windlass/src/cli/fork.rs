@@ -219,6 +219,9 @@ impl From<TravelError> for Report {
                 .hint("fork at an earlier node, or leave --with-document out to use the recorded workflow"),
             TravelError::NoTracker { .. } => Report::usage(text)
                 .hint("put it back, or fork at an earlier point, where Windlass creates it"),
+            TravelError::NoArtifacts { run, .. } => Report::usage(text).hint(format!(
+                "`windlass show {run}` lists them; make them readable, and make sure that the disk has room"
+            )),
         }
     }
 }

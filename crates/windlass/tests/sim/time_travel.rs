@@ -193,6 +193,29 @@ fn a_fork_begins_at_its_node_and_nothing_before_is_started_again() {
 }
 
 #[test]
+fn a_fork_has_the_artifacts_of_the_nodes_before_it() {
+    let keeping = "name: keeping
+env: { KEPT: '{{ run.artifacts }}/kept' }
+nodes:
+  - { id: write, shell: 'echo x >> \"$KEPT\"' }
+  - { id: count, shell: 'echo x >> \"$KEPT\"; wc -l < \"$KEPT\"' }
+";
+    let place = place(json!({}), &[keeping]);
+    let first = place.go(&["run", "--workflow", "keeping", "--json"]);
+    assert_eq!(first.code, 0, "{first}");
+    let forked = place.go(&["fork", first.run(), "--at", "count", "--json"]);
+    assert_eq!(forked.code, 0, "{forked}");
+    let count = |run: &Ran| run.all("node.finished").last().unwrap()["text"].clone();
+    assert_eq!(
+        (count(&first), count(&forked)),
+        (json!("2"), json!("3")),
+        "a copy of the folder as it is now"
+    );
+    let whole = place.go(&["fork", first.run(), "--at", "write", "--json"]);
+    assert_eq!(count(&whole), json!("2"), "no node ran before it");
+}
+
+#[test]
 fn a_fork_of_a_fork_and_in_the_background_is_a_run_like_any_other() {
     let place = place(json!({}), &[THREE]);
     let first = place.go(&["run", "--workflow", "three", "--json"]);
