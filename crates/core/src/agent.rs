@@ -156,6 +156,9 @@ pub struct TurnResult {
     pub usage: Usage,
     /// The cost in `usage` covers all turns of the stream so far, not this turn alone.
     pub cost_is_cumulative: bool,
+    /// The usage covers the whole conversation so far, also its earlier processes.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub usage_is_cumulative: bool,
     /// The number of turns of the model.
     pub num_turns: u32,
 }

@@ -493,6 +493,12 @@ pub struct SessionEnd {
     /// Hook calls of the turn that no owner answered.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unanswered: Vec<HookId>,
+    /// The id of the conversation, if the CLI chose another one than Windlass planned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+    /// The usage covers the whole conversation so far, not this turn alone.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub usage_is_cumulative: bool,
 }
 
 /// The verdict on a turn.

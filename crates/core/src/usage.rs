@@ -14,6 +14,9 @@ pub struct Usage {
     pub cache_write_tokens: u64,
     /// The cost that the CLI reports, if it reports one.
     pub cost_usd: Option<f64>,
+    /// The CLI did not report everything, so the numbers are a lower bound.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_partial: bool,
 }
 
 impl Usage {
@@ -24,6 +27,7 @@ impl Usage {
         self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
         self.cache_read_tokens = self.cache_read_tokens.saturating_add(other.cache_read_tokens);
         self.cache_write_tokens = self.cache_write_tokens.saturating_add(other.cache_write_tokens);
+        self.is_partial |= other.is_partial;
         self.cost_usd = match (self.cost_usd, other.cost_usd) {
             (None, None) => None,
             (a, b) => Some(a.unwrap_or(0.0) + b.unwrap_or(0.0)),
@@ -37,6 +41,7 @@ impl Usage {
             output_tokens: self.output_tokens.saturating_sub(earlier.output_tokens),
             cache_read_tokens: self.cache_read_tokens.saturating_sub(earlier.cache_read_tokens),
             cache_write_tokens: self.cache_write_tokens.saturating_sub(earlier.cache_write_tokens),
+            is_partial: self.is_partial,
             cost_usd: self.cost_usd.map(|cost| (cost - earlier.cost_usd.unwrap_or(0.0)).max(0.0)),
         }
     }

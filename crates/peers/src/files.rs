@@ -120,6 +120,14 @@ pub fn make_private_dir(path: &Path) -> Result<(), FileError> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(|e| io_error(path, e))
 }
 
+/// Makes a symbolic link. A link that another process made meanwhile is as good.
+pub fn make_link(link: &Path, target: &Path) -> Result<(), FileError> {
+    match std::os::unix::fs::symlink(target, link) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(io_error(link, error)),
+        _ => Ok(()),
+    }
+}
+
 /// Creates a folder below `root` and its missing parents. Returns an error if a link leads out.
 pub fn make_dirs_inside(root: &Path, dir: &Path) -> Result<(), FileError> {
     let outside = || FileError::Outside { path: dir.to_owned(), root: root.to_owned() };

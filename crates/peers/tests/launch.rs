@@ -110,6 +110,7 @@ fn prepared(given: &Given, plan: &SessionPlan, outside: &UserEnvironment<'_>) ->
     };
     let paths = TurnPaths {
         dir: Path::new("/d"),
+        home: Path::new("/h"),
         socket: Path::new("/s.sock"),
         windlass_exe: Path::new("/b in/windlass"),
     };

@@ -115,6 +115,8 @@ pub struct PlanFlags {
     pub model: Option<String>,
     /// `--isolation`
     pub isolation: Option<Isolation>,
+    /// `--isolation-best-effort`
+    pub isolation_best_effort: bool,
     /// `--max-iterations`
     pub max_iterations: Option<u32>,
     /// `--mode`

@@ -92,5 +92,7 @@ fn session_end(what: String) -> SessionEnd {
         spoke: false,
         offset: 0,
         unanswered: Vec::new(),
+        session: None,
+        usage_is_cumulative: false,
     }
 }

@@ -12,6 +12,7 @@ use crate::graph::workflow::Budget;
 use crate::hook::HookAnswer;
 use crate::id::{EffectId, HookId, InboxId, NodeId, SessionId};
 use crate::time::Moment;
+use crate::usage::Usage;
 
 /// Everything that a run keeps besides the progress of its nodes.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -71,6 +72,9 @@ pub struct Bookkeeping {
     /// well.
     #[serde(default)]
     pub allowed: Budget,
+    /// The usage of whole conversations, where the CLI reports nothing else.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub conversations: BTreeMap<SessionId, Usage>,
     /// The last message of an agent.
     pub last_message: Option<String>,
     /// The checks that ran, and whether the shell could start their commands, by name.

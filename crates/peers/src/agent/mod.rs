@@ -23,6 +23,31 @@ pub use transcript::{ProcessEnd, Transcript};
 pub use turn::{Prepared, TurnPaths, TurnRequest, UserEnvironment};
 pub use windlass_core::agent::{AgentEvent, ApiRetry, RateLimit, TurnResult};
 
+/// How well a limit holds on a driver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Hold {
+    /// The CLI, its sandbox or a hook refuses what is not allowed.
+    Enforced,
+    /// The agent is asked to keep the limit, and nothing stops it.
+    Asked,
+    #[default]
+    Impossible,
+}
+
+/// How well the limits of a session hold on a driver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Enforcement {
+    /// Tools outside the isolation preset, and calls that a rule denies.
+    pub tools: Hold,
+    /// Settings, hooks and MCP servers that the preset leaves out are not loaded.
+    pub settings: Hold,
+    /// In `strict`, shell commands write only inside the workspace and temporary folders.
+    pub shell_writes: Hold,
+    /// In `strict`, shell commands have no network.
+    pub shell_network: Hold,
+}
+
 /// The capabilities of a driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Capabilities {
@@ -32,6 +57,8 @@ pub struct Capabilities {
     pub resume: bool,
     /// Continues a copy of an earlier conversation.
     pub fork: bool,
+    /// Chooses the id of a new conversation itself, and reports it.
+    pub chooses_session_id: bool,
     /// The hooks that it can call.
     pub hooks: &'static [&'static str],
     /// A hook can keep it from stopping.
@@ -54,6 +81,8 @@ pub struct Capabilities {
     pub usage: bool,
     /// Survives the death of the engine, and the next engine continues to read its output.
     pub adoptable: bool,
+    /// How well the limits of a session hold.
+    pub enforcement: Enforcement,
     /// Loads Claude Code plugins.
     pub plugins: bool,
     /// Returns an answer that matches a JSON Schema.

@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 
 use windlass_core::event::{SessionEnd, SessionFailure, SessionVerdict};
+use windlass_core::id::SessionId;
 use windlass_core::launch::{EndedBy, ExitFile};
 use windlass_core::time::Moment;
 use windlass_core::usage::Usage;
@@ -35,6 +36,9 @@ pub struct Transcript {
     last_message_id: String,
     last_result: Option<TurnResult>,
     results: u32,
+    /// The id of the conversation, as the CLI reported it.
+    session: Option<String>,
+    usage_is_cumulative: bool,
     finished: Usage,
     cumulative_cost: Option<f64>,
     /// The latest messages that no result covers yet. Their parts repeat the usage.
@@ -74,8 +78,8 @@ impl Transcript {
                 self.resets_at = limit.resets_at;
             }
             AgentEvent::Result(result) => self.add_result(result),
-            AgentEvent::SessionInit { .. }
-            | AgentEvent::Text { .. }
+            AgentEvent::SessionInit { session, .. } => self.session = Some(session.clone()),
+            AgentEvent::Text { .. }
             | AgentEvent::Thinking { .. }
             | AgentEvent::ToolUse { .. }
             | AgentEvent::ToolResult { .. }
@@ -138,7 +142,12 @@ impl Transcript {
             self.cumulative_cost = usage.cost_usd.or(self.cumulative_cost);
             usage.cost_usd = None;
         }
-        self.finished.add(&usage);
+        if result.usage_is_cumulative {
+            self.usage_is_cumulative = true;
+            self.finished = usage;
+        } else {
+            self.finished.add(&usage);
+        }
         self.last_result = Some(result.clone());
     }
 
@@ -176,6 +185,8 @@ impl Transcript {
             spoke: self.spoke,
             offset,
             unanswered: Vec::new(),
+            session: self.session.as_deref().filter(|id| is_session_id(id)).map(SessionId::new),
+            usage_is_cumulative: self.usage_is_cumulative,
         }
     }
 
@@ -265,6 +276,13 @@ impl Transcript {
         };
         failed(SessionFailure::Process, what)
     }
+}
+
+/// Decides whether a text can be an id of a conversation. It becomes an argument of the CLI, so it may not look
+/// like a flag.
+fn is_session_id(text: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    (1..=128).contains(&text.len()) && !text.starts_with('-') && text.bytes().all(is_plain)
 }
 
 /// Decides whether a signal ended the process. CLIs report that with an exit code above 128.

@@ -47,6 +47,9 @@ pub struct TurnRequest<'a> {
 pub struct TurnPaths<'a> {
     /// The turn's own folder, absolute.
     pub dir: &'a Path,
+    /// A private folder of the driver that stays for the whole run, for a CLI that keeps its sessions and
+    /// settings in a home folder. It may not exist yet.
+    pub home: &'a Path,
     /// The run's socket.
     pub socket: &'a Path,
     /// The Windlass binary, for hooks.
@@ -68,8 +71,11 @@ pub struct UserEnvironment<'a> {
 pub struct Prepared {
     /// The program, its arguments and its environment, for the host.
     pub launch: Launch,
-    /// Files to write before the launch, each with mode 0600.
+    /// Files to write before the launch, each with mode 0600 and in folders that only the user can read.
     pub files: Vec<(PathBuf, Vec<u8>)>,
+    /// Links to make before the launch, each with the file of the user that it leads to. Windlass leaves out a
+    /// link to a missing file.
+    pub links: Vec<(PathBuf, PathBuf)>,
 }
 
 impl TurnRequest<'_> {

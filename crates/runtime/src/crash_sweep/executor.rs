@@ -437,6 +437,8 @@ fn ended(effect: EffectId, line: Line, verdict: SessionVerdict) -> Event {
         spoke: true,
         offset: 1,
         unanswered: Vec::new(),
+        session: None,
+        usage_is_cumulative: false,
         value: line.value,
     };
     Event::SessionEnded { effect, end }

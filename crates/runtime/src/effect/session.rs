@@ -16,11 +16,11 @@ use windlass_core::id::{EffectId, HookId};
 use windlass_core::launch::files as names;
 use windlass_core::usage::Usage;
 use windlass_peers::agent::{
-    Channel, ChannelItem, Dialect, ProcessEnd, TurnPaths, TurnRequest, UserEnvironment,
+    Channel, ChannelItem, Dialect, Prepared, ProcessEnd, TurnPaths, TurnRequest, UserEnvironment,
 };
 use windlass_peers::child::{ChildState, Terminate, child_state, gave_up, terminate_host, unanswered};
 use windlass_peers::descent::Descent;
-use windlass_peers::files;
+use windlass_peers::files::{self, FileError};
 use windlass_peers::hook_socket::{HookRequest, IncomingLine};
 use windlass_peers::process::{HostStart, start_host};
 
@@ -70,7 +70,8 @@ pub(super) async fn perform(
     let session = plan.session.clone();
     context.report(Event::SessionStarted { effect: effect.clone(), session }).await;
     let end = follow(&context, &**dialect, &effect, &site.workspace, channel).await;
-    let end = SessionEnd { unanswered: unanswered(&dir), ..end };
+    let session = end.session.filter(|own| dialect.capabilities().chooses_session_id && *own != plan.session);
+    let end = SessionEnd { unanswered: unanswered(&dir), session, ..end };
     forget_secrets(&dir, &**dialect);
     context.report(Event::SessionEnded { effect, end }).await;
 }
@@ -97,18 +98,14 @@ fn launch(
         task: site.task.as_ref(),
         now: now(),
     };
-    let paths = TurnPaths { dir, socket: &context.socket, windlass_exe: &context.exe };
+    let home = context.dir.join(format!("home-{}", dialect.name()));
+    let paths = TurnPaths { dir, home: &home, socket: &context.socket, windlass_exe: &context.exe };
     let outside = UserEnvironment { env: &context.home.env, user_settings: user_settings.as_deref() };
     let mut prepared = dialect.prepare(&turn, &paths, &outside);
     let mentions = plan.env.values().chain([&plan.prompt]).map(String::as_str);
     make_mentioned(&context.spec, mentions);
     add_env(&mut prepared.launch.env, &plan.env, &context.home.env);
-    files::make_private_dir(dir).map_err(|error| StartFailure::of(&error, dir, &context.exe))?;
-    for (path, bytes) in &prepared.files {
-        // Not synced: a launch that a power cut interrupts writes them again.
-        files::write_spare(dir, path, files::FileMode::Private, |out| out.write_all(bytes))
-            .map_err(|error| StartFailure::of(&error, dir, &context.exe))?;
-    }
+    put_in_place(dir, &prepared).map_err(|error| StartFailure::of(&error, dir, &context.exe))?;
     let start = || {
         loop_file::arm(context, site, effect, plan)
             .map_err(|error| StartFailure::of(&error, dir, &context.exe))?;
@@ -116,6 +113,23 @@ fn launch(
             .map_err(|error| StartFailure::of(&error, dir, &context.exe))
     };
     context.gate.start(&effect.node, dir, start)
+}
+
+/// Writes the files of a launch and makes its links.
+fn put_in_place(dir: &Path, prepared: &Prepared) -> Result<(), FileError> {
+    files::make_private_dir(dir)?;
+    for (path, bytes) in &prepared.files {
+        path.parent().map_or(Ok(()), files::make_private_dir)?;
+        // Not synced: a launch that a power cut interrupts writes them again.
+        files::write_spare(dir, path, files::FileMode::Private, |out| out.write_all(bytes))?;
+    }
+    for (link, target) in &prepared.links {
+        if target.exists() && link.symlink_metadata().is_err() {
+            link.parent().map_or(Ok(()), files::make_private_dir)?;
+            files::make_link(link, target)?;
+        }
+    }
+    Ok(())
 }
 
 /// Adds the environment variables of the workflow, except those that the driver itself sets.
@@ -244,5 +258,7 @@ fn ended(verdict: SessionVerdict) -> SessionEnd {
         spoke: false,
         offset: 0,
         unanswered: Vec::new(),
+        session: None,
+        usage_is_cumulative: false,
     }
 }

@@ -20,6 +20,7 @@ use windlass_core::spec::{
 };
 use windlass_forms::settings::{Resolved, Settings};
 use windlass_peers::agent::doctor::find_program;
+use windlass_peers::agent::{Capabilities, Enforcement, Hold};
 
 use super::choose::PlannedWorkflow;
 use super::nodes::{self, PlannedNode};
@@ -167,17 +168,13 @@ impl PlanInputs<'_> {
     ) -> Result<SessionSettings, UserError> {
         let isolation = self.isolation(part, node, warnings)?;
         let driver = self.driver(node, entity, driver, warnings)?;
+        let can = self.home.agents.capabilities(&driver.name);
+        self.holds_strict(&driver.name, can.enforcement, isolation, warnings)?;
         let mut permissions = self.settings().permissions.clone();
         if let Some(entity) = entity {
-            entity::narrow(
-                entity,
-                (&driver.name, self.home.agents.capabilities(&driver.name)),
-                &mut permissions,
-                warnings,
-            );
+            entity::narrow(entity, (&driver.name, can), &mut permissions, warnings);
         }
         if let Some(tools) = &session.tools {
-            let can = self.home.agents.capabilities(&driver.name);
             entity::narrow_to((&node.node.id, tools), (&driver.name, can), &mut permissions, warnings);
         }
         let models = self.models(node, entity, &driver.name);
@@ -190,7 +187,7 @@ impl PlanInputs<'_> {
             isolation,
             permissions,
             entity: entity.cloned().map(Box::new),
-            rules: session.turns.as_ref().map(|turns| self.rules(part, turns, warnings)).transpose()?,
+            rules: session.turns.as_ref().map(|turns| self.rules(part, turns, can, warnings)).transpose()?,
             choice: None,
         })
     }
@@ -303,6 +300,34 @@ impl PlanInputs<'_> {
         Ok(wanted)
     }
 
+    /// Refuses `strict` where the driver cannot enforce it, unless the user accepts that.
+    fn holds_strict(
+        &self,
+        driver: &str,
+        enforcement: Enforcement,
+        isolation: Isolation,
+        warnings: &mut Vec<String>,
+    ) -> Result<(), UserError> {
+        let parts = [
+            (enforcement.tools, "which tools the agent uses"),
+            (enforcement.settings, "which settings it loads"),
+        ];
+        let open: Vec<&str> =
+            parts.iter().filter(|(hold, _)| *hold != Hold::Enforced).map(|(_, what)| *what).collect();
+        if isolation != Isolation::Strict || open.is_empty() {
+            return Ok(());
+        }
+        let text =
+            format!("driver `{driver}` cannot enforce `strict`: nothing limits {}", open.join(" and "));
+        if self.flags().isolation_best_effort {
+            warnings.push(text);
+            return Ok(());
+        }
+        Err(UserError::new(UserErrorKind::Refused, text).hint(
+            "accept that with --isolation-best-effort, or choose `--isolation minimal` or another driver",
+        ))
+    }
+
     fn driver(
         &self,
         node: &PlannedNode<'_>,
@@ -352,9 +377,20 @@ impl PlanInputs<'_> {
         &self,
         part: &PlannedWorkflow<'_>,
         turns: &TurnLoop,
+        can: Capabilities,
         warnings: &mut Vec<String>,
     ) -> Result<LoopRules, UserError> {
-        let mode = self.mode(turns);
+        let mode = match self.mode(turns) {
+            LoopMode::InSession if !can.stop_block && can.resume => {
+                warnings.push(
+                    "this driver cannot be kept from stopping, so Windlass resumes its session after each turn: \
+                     `resume` instead of `in_session`"
+                        .to_owned(),
+                );
+                LoopMode::Resume
+            }
+            mode => mode,
+        };
         if mode == LoopMode::Plugin {
             self.ends_by_promise(part, turns, warnings)?;
         }

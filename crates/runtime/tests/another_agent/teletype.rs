@@ -53,7 +53,7 @@ impl Dialect for Teletype {
         let argv = vec![turn.settings.driver.program.clone(), turn.plan.session.to_string()];
         let mut launch = turn.launch(paths, outside, argv, Some(&prompt));
         launch.env.push(("TELETYPE_HOOK".to_owned(), paths.windlass_exe.display().to_string()));
-        Prepared { launch, files: vec![(prompt, turn.plan.prompt.clone().into_bytes())] }
+        Prepared { launch, files: vec![(prompt, turn.plan.prompt.clone().into_bytes())], links: Vec::new() }
     }
 
     fn secret_files(&self) -> &'static [&'static str] {

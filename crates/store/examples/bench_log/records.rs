@@ -135,6 +135,8 @@ impl Source {
             spoke: true,
             offset,
             unanswered: Vec::new(),
+            session: None,
+            usage_is_cumulative: false,
         };
         let event = Event::SessionEnded { effect: self.effect(Verb::Session), end };
         (event, vec![self.planned(Verb::Inspect, look)], Vec::new())

@@ -79,6 +79,10 @@ pub(crate) struct RunFlags {
     #[arg(long, value_name = "PRESET", value_parser = words_of(Isolation::WORDS), help_heading = AGENT)]
     isolation: Option<Isolation>,
 
+    /// Run in `strict` also on a driver that cannot enforce all of it
+    #[arg(long, help_heading = AGENT)]
+    isolation_best_effort: bool,
+
     /// Stop each looping session after N turns or, if no session loops, each task loop after N iterations; 0
     /// means no limit [default: 15 turns, 100 iterations]
     #[arg(long, value_name = "N", value_parser = count, allow_negative_numbers = true, help_heading = LIMITS)]
@@ -252,6 +256,7 @@ impl RunFlags {
                 agent_bin: self.agent_bin.clone(),
                 model: self.model.clone(),
                 isolation: self.isolation,
+                isolation_best_effort: self.isolation_best_effort,
                 max_iterations: self.max_iterations,
                 mode: self.mode,
                 checks: self.checks.clone(),

@@ -590,6 +590,8 @@ fn session_end(stub: &Stub) -> SessionEnd {
         offset: 0,
         value: None,
         unanswered: Vec::new(),
+        session: None,
+        usage_is_cumulative: false,
     }
 }
 

@@ -157,6 +157,8 @@ pub(super) fn session_end(verdict: SessionVerdict) -> SessionEnd {
         spoke: true,
         offset: 1,
         unanswered: Vec::new(),
+        session: None,
+        usage_is_cumulative: false,
         value: None,
     }
 }

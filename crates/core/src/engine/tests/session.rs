@@ -275,6 +275,8 @@ fn tool_calls_without_any_hook_are_a_broken_transport() {
         spoke: false,
         offset: 0,
         unanswered: Vec::new(),
+        session: None,
+        usage_is_cumulative: false,
         value: None,
     };
     story.tell(Event::SessionEnded { effect, end });
@@ -345,6 +347,8 @@ fn a_turn_cut_off_before_it_spoke_begins_anew_in_another_session() {
         spoke: false,
         offset: 0,
         unanswered: Vec::new(),
+        session: None,
+        usage_is_cumulative: false,
         value: None,
     };
     let again = story.tell(Event::SessionEnded { effect, end }).plan();
@@ -478,6 +482,8 @@ fn a_late_outcome_of_a_settled_effect_changes_nothing() {
         spoke: false,
         offset: 0,
         unanswered: Vec::new(),
+        session: None,
+        usage_is_cumulative: false,
         value: None,
     };
     story.tell(Event::SessionEnded { effect, end });

@@ -7,6 +7,7 @@ use crate::id::{EffectId, HookId, SessionId, Verb};
 use crate::looping::{LoopMode, prompt};
 use crate::run::{EndReason, FinalStatus, News, Outcome, SessionPhase, SessionWork, Turn, Waiting};
 use crate::time::Moment;
+use crate::usage::Usage;
 
 /// The number of retries after consecutive transient errors or interruptions.
 const RETRIES: u32 = 3;
@@ -38,8 +39,13 @@ pub(super) fn started(
 
 /// Handles the end of the process, after its stream was read.
 pub(super) fn ended(work: &mut SessionWork, cx: &mut DecisionCx<'_>, effect: &EffectId, end: &SessionEnd) {
-    work.usage.add(&end.usage);
-    cx.spend(&end.usage);
+    if let Some(session) = &end.session {
+        // The CLI chose the id, and knows the conversation only by it.
+        work.session = Some(session.clone());
+    }
+    let usage = new_usage(work, cx, end);
+    work.usage.add(&usage);
+    cx.spend(&usage);
     // If the answer is only a value, an earlier message is not the last message.
     if end.last_message.is_some() || end.value.is_some() {
         work.last_message.clone_from(&end.last_message);
@@ -71,6 +77,13 @@ pub(super) fn ended(work: &mut SessionWork, cx: &mut DecisionCx<'_>, effect: &Ef
         | SessionPhase::Pausing { .. }
         | SessionPhase::Ending { .. } => {}
     }
+}
+
+/// Returns the usage of this turn alone.
+fn new_usage(work: &SessionWork, cx: &mut DecisionCx<'_>, end: &SessionEnd) -> Usage {
+    let Some(session) = work.session.as_ref().filter(|_| end.usage_is_cumulative) else { return end.usage };
+    let before = cx.bookkeeping.conversations.insert(session.clone(), end.usage);
+    end.usage.since(&before.unwrap_or_default())
 }
 
 fn after_turn(work: &mut SessionWork, cx: &mut DecisionCx<'_>, turn: &Turn, end: &SessionEnd) {

@@ -187,6 +187,8 @@ fn abilities_of(
         found.node(node, GraphDiagnostic::error(None, field, text).maybe_hint(hint));
     };
     match session.turns.as_ref().and_then(|turns| turns.mode) {
+        // Without a Stop hook, Windlass resumes the session instead.
+        Some(LoopMode::InSession) if can.contains(&Ability::Resume) => {}
         Some(LoopMode::InSession) => need(Ability::StopBlock, "turns.mode", "`mode: in_session`"),
         Some(LoopMode::Resume) => need(Ability::Resume, "turns.mode", "`mode: resume`"),
         Some(LoopMode::Plugin) => need(Ability::Plugins, "turns.mode", "`mode: plugin`"),

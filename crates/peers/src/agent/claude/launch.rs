@@ -48,7 +48,7 @@ pub(super) fn prepare(
         (settings, settings_json(turn, paths, &ours, outside.user_settings).to_string().into_bytes()),
         (input, first_message(&turn.plan.prompt)),
     ];
-    Prepared { launch, files: files.into_iter().chain(role).collect() }
+    Prepared { launch, files: files.into_iter().chain(role).collect(), links: Vec::new() }
 }
 
 /// Builds the line with the prompt.

@@ -12,9 +12,9 @@ use windlass_core::agent::AgentEvent;
 use windlass_core::hook::{HookAnswer, HookKind};
 use windlass_core::time::Moment;
 
-use super::Capabilities;
 use super::dialect::{Dialect, Printed, ReadLine};
 use super::turn::{Prepared, TurnPaths, TurnRequest, UserEnvironment};
+use super::{Capabilities, Enforcement, Hold};
 
 #[derive(Debug)]
 pub(super) struct Claude;
@@ -37,6 +37,7 @@ impl Dialect for Claude {
             stream: true,
             resume: true,
             fork: true,
+            chooses_session_id: false,
             hooks: &["PreToolUse", "Stop"],
             stop_block: true,
             permissions: true,
@@ -48,6 +49,11 @@ impl Dialect for Claude {
             model_tiers: true,
             usage: true,
             adoptable: true,
+            enforcement: Enforcement {
+                tools: Hold::Enforced,
+                settings: Hold::Enforced,
+                ..Enforcement::default()
+            },
             plugins: true,
             schema: true,
             tools: tools::HAS,

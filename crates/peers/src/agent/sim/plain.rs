@@ -37,7 +37,7 @@ pub(super) fn prepare(
         [(start, settings.to_string().into_bytes()), (prompt.clone(), turn.plan.prompt.clone().into_bytes())];
     let role = turn.system.map(|text| (role, text.as_bytes().to_vec()));
     let launch = turn.launch(paths, outside, argv, Some(&prompt));
-    Prepared { launch, files: files.into_iter().chain(role).collect() }
+    Prepared { launch, files: files.into_iter().chain(role).collect(), links: Vec::new() }
 }
 
 /// A line. The key that is present gives its kind.
@@ -163,6 +163,7 @@ impl PlainTokens {
             cache_read_tokens: self.cache_read,
             cache_write_tokens: self.cache_write,
             cost_usd,
+            is_partial: false,
         }
     }
 }
@@ -181,6 +182,7 @@ impl PlainEnd {
         TurnResult {
             usage: self.spent.usage(self.cost_usd),
             cost_is_cumulative: true,
+            usage_is_cumulative: false,
             failure: self.failed.map(failure),
             text: self.said,
             structured: self.value,

@@ -139,6 +139,8 @@ fn ended(node: &str) -> Event {
         spoke: true,
         offset: 0,
         unanswered: Vec::new(),
+        session: None,
+        usage_is_cumulative: false,
     };
     Event::SessionEnded { effect: turn(node), end }
 }
