@@ -299,6 +299,16 @@ pub struct EntityTexts {
     pub odd: Vec<String>,
 }
 
+/// The state of unfinished work, for an agent that did not do it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WorkSoFar {
+    /// The commits of the run, newest first, each as its hash and title.
+    pub commits: Vec<String>,
+    /// The files that differ from the start of the run, each with its numbers of changed lines.
+    pub files: Vec<String>,
+}
+
 /// The result of preparing a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -308,6 +318,9 @@ pub enum PrepareEnd {
         texts: Option<EntityTexts>,
         /// A digest of tracker and repository before the first turn.
         fingerprint: String,
+        /// The state of the work, for the driver that takes it over.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        work: Option<WorkSoFar>,
     },
     Failed {
         why: String,

@@ -300,7 +300,7 @@ fn wrap_up(
     if let Activity::Session(work) = &active.activity
         && let Some(session) = work.session.as_ref().filter(|_| work.is_resumable)
     {
-        if frame.task.is_some() {
+        if frame.task.is_some() && work.driver.is_none() {
             lane.sessions.insert(node.id.clone(), session.clone());
         }
         keep_session(cx, work, session, frame);
@@ -356,8 +356,8 @@ pub(super) fn ends_everything(cx: &DecisionCx<'_>, outcome: &Outcome) -> bool {
 
 /// Keeps the session of a node that ended, if another node continues it.
 fn keep_session(cx: &mut DecisionCx<'_>, work: &SessionWork, session: &SessionId, frame: &Frame<'_>) {
-    let Some(driver) = cx.spec.driver_of(&work.step).filter(|_| is_continued(&cx.spec.body, &work.step))
-    else {
+    let driver = work.driver.as_deref().or_else(|| cx.spec.driver_of(&work.step));
+    let Some(driver) = driver.filter(|_| is_continued(&cx.spec.body, &work.step)) else {
         return;
     };
     let kept = KeptSession {

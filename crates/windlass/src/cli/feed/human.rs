@@ -298,6 +298,11 @@ impl Human {
                 let lines = self.retrying(what, *attempt, *of, wait);
                 self.margin(node).put(lines)
             }
+            News::HandedOver { node, from, to, why } => {
+                let text = format!("{from} hands over to {to}: {}", plain_line(why));
+                let line = self.screen.paint(TextTone::Careful, &text);
+                self.margin(node).put(vec![line])
+            }
             News::NodeStarted { .. }
             | News::NodeFinished { .. }
             | News::NodeHeld { .. }

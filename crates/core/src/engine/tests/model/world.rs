@@ -86,6 +86,7 @@ impl World {
         let before = self.laws.look(&self.state);
         let step = apply(&mut self.state, self.at, &event);
         self.laws.hold(Some(&before), &event, &self.state, &step);
+        self.laws.a_hand_over_goes_to_a_free_driver(self.at, &self.state, &step);
         self.records.push(step.record(self.at, event));
         self.handed.extend(step.effects.iter().cloned());
         step
