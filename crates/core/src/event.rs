@@ -203,6 +203,11 @@ pub enum Event {
         /// The request, if it came through the inbox.
         inbox: Option<InboxId>,
     },
+    /// Someone wants the turns that wait for the end of a usage limit or error to be tried again now.
+    RetryAsked {
+        /// The request, if it came through the inbox.
+        inbox: Option<InboxId>,
+    },
     /// Someone sent a named event to the run.
     #[serde(rename = "told")]
     EventReceived {
@@ -271,6 +276,7 @@ impl Event {
             Event::ParentEnded { .. } => "outer_ended",
             Event::PauseAsked { .. } => "pause_asked",
             Event::UnpauseAsked { .. } => "go_on_asked",
+            Event::RetryAsked { .. } => "retry_asked",
             Event::EventReceived { .. } => "told",
             Event::PersonAnswered { .. } => "person_answered",
             Event::CleanedUp { .. } => "cleaned_up",

@@ -239,6 +239,7 @@ impl Human {
             | Event::ParentEnded { .. }
             | Event::PauseAsked { .. }
             | Event::UnpauseAsked { .. }
+            | Event::RetryAsked { .. }
             | Event::PersonAnswered { .. }
             | Event::CleanedUp { .. }
             | Event::FolderSaved { .. }

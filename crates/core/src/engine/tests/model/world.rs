@@ -114,6 +114,7 @@ impl World {
             21 => drop(self.tell(Event::OwnerChanged)),
             22 => self.crash(),
             23 if self.state.bookkeeping.paused => drop(self.tell(Event::UnpauseAsked { inbox: None })),
+            23 if self.seldom(4) == 3 => drop(self.tell(Event::RetryAsked { inbox: None })),
             23 => drop(self.tell(Event::PauseAsked { inbox: None })),
             _ => match self.seldom(8) {
                 5 => drop(self.tell(Event::InterruptAsked { inbox: None })),
