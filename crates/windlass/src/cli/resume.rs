@@ -34,7 +34,7 @@ Examples:
   windlass resume                             the newest run of this folder
   windlass resume k3f9 --max-iterations +10   ten more iterations
   windlass resume k3f9 --budget cost=+5       five more dollars
-  windlass resume k3f9 --now                  do not wait for the end of a usage limit
+  windlass resume k3f9 --now                  do not wait for a usage limit
   windlass resume k3f9 --message \"use the v2 API\"";
 
 /// Continue a run that was interrupted, paused or not completed

@@ -20,6 +20,7 @@ mod dry_run;
 mod entities;
 mod entities_cli;
 mod examples;
+mod export;
 mod faults;
 mod floods;
 mod followed;
