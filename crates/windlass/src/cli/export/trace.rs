@@ -19,10 +19,8 @@ use windlass_core::time::Moment;
 #[derive(Debug)]
 pub(super) struct Trace {
     id: String,
-    /// The spans in the order in which they started.
-    spans: Vec<Span>,
-    /// The place of each span, by its key.
-    places: BTreeMap<String, usize>,
+    /// The spans, by the key of what they are about.
+    spans: BTreeMap<String, Span>,
     specs: BTreeMap<RunId, Box<Spec>>,
     /// The driver and model of each planned turn that are not those of its node.
     plans: BTreeMap<(RunId, EffectId), (Option<String>, Option<String>)>,
@@ -31,7 +29,6 @@ pub(super) struct Trace {
 
 #[derive(Debug)]
 struct Span {
-    key: String,
     parent: Option<String>,
     name: String,
     start: Moment,
@@ -44,14 +41,7 @@ struct Span {
 impl Trace {
     pub(super) fn new(run: &RunId) -> Trace {
         let id = format!("{:016x}{:016x}", fnv(run.as_str().as_bytes()), fnv(b"windlass"));
-        Trace {
-            id,
-            spans: Vec::new(),
-            places: BTreeMap::new(),
-            specs: BTreeMap::new(),
-            plans: BTreeMap::new(),
-            last: Moment(0),
-        }
+        Trace { id, spans: BTreeMap::new(), specs: BTreeMap::new(), plans: BTreeMap::new(), last: Moment(0) }
     }
 
     pub(super) fn record(&mut self, run: &RunId, record: &Record) {
@@ -111,7 +101,9 @@ impl Trace {
 
     /// Returns the trace as the body of an OTLP request. A span without an end lasts until the last record.
     pub(super) fn end(self) -> Value {
-        let spans: Vec<Value> = self.spans.iter().map(|span| self.written(span)).collect();
+        let mut spans: Vec<(&String, &Span)> = self.spans.iter().collect();
+        spans.sort_by_key(|(_, span)| span.start);
+        let spans: Vec<Value> = spans.iter().map(|(key, span)| self.written(key, span)).collect();
         json!({"resourceSpans": [{
             "resource": {"attributes": [attribute("service.name", &json!("windlass"))]},
             "scopeSpans": [{
@@ -139,7 +131,7 @@ impl Trace {
 
     fn turn_started(&mut self, run: &RunId, effect: &EffectId, session: &str, at: Moment) {
         let node = node_key(run, &effect.node);
-        let parent = if self.places.contains_key(&node) { node } else { run_key(run) };
+        let parent = if self.spans.contains_key(&node) { node } else { run_key(run) };
         let (driver, model) = self.plans.get(&(run.clone(), effect.clone())).cloned().unwrap_or_default();
         let own = self.specs.get(run).and_then(|spec| spec.sessions.get(&effect.node.in_workflow()));
         let own = own.map(|own| own.with_driver(driver.as_deref()).driver.clone());
@@ -187,40 +179,33 @@ impl Trace {
     }
 
     fn find(&mut self, key: &str) -> Option<&mut Span> {
-        let place = *self.places.get(key)?;
-        self.spans.get_mut(place)
+        self.spans.get_mut(key)
     }
 
     /// Adds a span, or continues the one with this key.
     fn open(&mut self, key: String, parent: Option<String>, name: String, start: Moment) -> &mut Span {
-        let place = *self.places.entry(key.clone()).or_insert(self.spans.len());
-        if place == self.spans.len() {
-            let attributes = BTreeMap::new();
-            self.spans.push(Span { key, parent, name, start, end: None, attributes, error: None });
-        }
-        &mut self.spans[place]
+        let attributes = BTreeMap::new();
+        self.spans.entry(key).or_insert(Span { parent, name, start, end: None, attributes, error: None })
     }
 
-    fn written(&self, span: &Span) -> Value {
+    fn written(&self, key: &str, span: &Span) -> Value {
         let mut attributes: Vec<Value> =
             span.attributes.iter().map(|(name, value)| attribute(name, value)).collect();
         attributes.extend(span.error.as_ref().map(|error| attribute("error.type", &json!(error))));
-        let parent = span.parent.as_ref().filter(|parent| self.places.contains_key(*parent));
-        let end = span.end.unwrap_or(self.last).max(span.start);
-        let mut written = json!({
+        let parent = span.parent.as_ref().filter(|parent| self.spans.contains_key(*parent));
+        // OTLP leaves the parent of a root empty.
+        let parent = parent.map_or_else(String::new, |parent| span_id(parent));
+        json!({
             "traceId": self.id,
-            "spanId": span_id(&span.key),
+            "spanId": span_id(key),
+            "parentSpanId": parent,
             "name": span.name,
             "kind": 1,
             "startTimeUnixNano": nanoseconds(span.start),
-            "endTimeUnixNano": nanoseconds(end),
+            "endTimeUnixNano": nanoseconds(span.end.unwrap_or(self.last).max(span.start)),
             "attributes": attributes,
             "status": if span.error.is_some() { json!({"code": 2}) } else { json!({}) },
-        });
-        if let Some(parent) = parent {
-            written["parentSpanId"] = json!(span_id(parent));
-        }
-        written
+        })
     }
 }
 
