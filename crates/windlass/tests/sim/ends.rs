@@ -270,6 +270,50 @@ fn a_command_of_finally_that_died_with_windlass_runs_again_only_if_it_is_idempot
     }
 }
 
+const OUTER: &str = r#"
+name: outer
+nodes:
+  - { id: sub, workflow: held }
+finally:
+  - shell: "echo \"outer $HOW\" >> ends.txt"
+    env: { HOW: "{{ run.status }}: {{ run.reason }}" }
+"#;
+
+/// Starts a run that runs another one, and waits until a file is there.
+fn outer_until(file: &str) -> (Place, Going, String) {
+    let place = Place::with_documents(&[HELD.trim_start(), OUTER.trim_start()]);
+    let held = if file == "ending" { "hold-end" } else { "hold" };
+    touch(&place, held);
+    let mut going = place.start(&["run", "--workflow", "outer", "--json"]);
+    let run = going.run();
+    place.file_exists(file);
+    (place, going, run)
+}
+
+#[test]
+fn a_cancelled_run_and_the_run_in_it_both_run_finally() {
+    let (place, going, run) = outer_until("working");
+    assert_eq!(place.go(&["cancel", &run]).code, 0);
+    assert_eq!(end_of(&going.end()), ended(130, "cancelled", "user"));
+    let inner = told(&format!("cancelled: run {run} was cancelled"));
+    assert_eq!(ends(&place), inner + "outer cancelled: by the user\n");
+}
+
+#[test]
+fn an_interruption_stops_the_finally_of_a_run_inside_the_run_and_resume_runs_it_again() {
+    let (place, going, run) = outer_until("ending");
+    going.signal(Signal::INT);
+    assert_eq!(end_of(&going.end()), ended(130, "interrupted", "user"));
+    let how = "completed: everything is done";
+    let first = format!("one {how}\ntwo {how}\n");
+    assert_eq!(ends(&place), first);
+    remove(&place, "hold-end");
+    let again = place.go(&["resume", &run, "--json"]);
+    assert_eq!(end_of(&again), ended(0, "completed", "all_done"), "{again}");
+    assert_eq!(ends(&place), format!("{first}{}outer {how}\n", told(how)));
+    assert_eq!(place.file("work.txt"), "begun\n");
+}
+
 /// Plays a run whose Windlass dies at a point, and resumes it. Returns whether it died.
 fn play(death: Death) -> Result<bool, String> {
     let place = place(HELD);
