@@ -314,6 +314,52 @@ fn an_interruption_stops_the_finally_of_a_run_inside_the_run_and_resume_runs_it_
     assert_eq!(place.file("work.txt"), "begun\n");
 }
 
+/// Returns the warnings about the command of the body.
+fn warned_of_work(ran: &Ran) -> Vec<String> {
+    let texts =
+        ran.all("warning").into_iter().map(|data| data["text"].as_str().unwrap_or_default().to_owned());
+    texts.filter(|text| text.starts_with("the command of `work`")).collect()
+}
+
+const RUNS_AGAIN: &str = "the command of `work` was interrupted, and runs again from its start";
+
+#[test]
+fn a_command_that_may_have_had_effects_is_never_repeated_silently() {
+    let idempotent = HELD.replace("- id: work", "- id: work\n    idempotent: true");
+    for (document, is_told) in [(HELD.to_owned(), true), (idempotent, false)] {
+        let place = place(&document);
+        touch(&place, "hold");
+        let (going, run) = start_until(&place, "working");
+        going.signal(Signal::INT);
+        let stopped = going.end();
+        let told = "the command of `work` was stopped before it ended; `resume` runs it again from its start";
+        assert_eq!(warned_of_work(&stopped), if is_told { vec![told] } else { vec![] }, "{stopped}");
+        remove(&place, "hold");
+        let again = place.go(&["resume", &run, "--json"]);
+        assert_eq!(warned_of_work(&again), if is_told { vec![RUNS_AGAIN] } else { vec![] }, "{again}");
+        assert_eq!(place.file("work.txt"), "begun\nbegun\n");
+    }
+}
+
+#[test]
+fn a_command_that_was_lost_in_a_crash_runs_again_only_if_a_person_resumes_the_blocked_run() {
+    let place = place(HELD);
+    touch(&place, "hold");
+    let (going, run) = start_until(&place, "working");
+    place.kill_everything(going);
+    remove(&place, "hold");
+    let blocked = place.go(&["resume", &run, "--json"]);
+    assert_eq!(end_of(&blocked), ended(8, "blocked", "shell_unknown"), "{blocked}");
+    assert_eq!(place.file("work.txt"), "begun\n");
+    let first = ends(&place);
+    assert!(first.starts_with("one blocked: the command of `work` was interrupted"), "{first}");
+    let again = place.go(&["resume", &run, "--json"]);
+    assert_eq!(end_of(&again), ended(0, "completed", "all_done"), "{again}");
+    assert_eq!(warned_of_work(&again), [RUNS_AGAIN]);
+    assert_eq!(place.file("work.txt"), "begun\nbegun\n");
+    assert_eq!(ends(&place), first + &told("completed: everything is done"));
+}
+
 /// Plays a run whose Windlass dies at a point, and resumes it. Returns whether it died.
 fn play(death: Death) -> Result<bool, String> {
     let place = place(HELD);
