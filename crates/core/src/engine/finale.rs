@@ -75,6 +75,20 @@ pub(super) fn stop(state: &mut RunState, step: &mut Decision, at: Moment, outcom
     with(state, step, at, |cx, steps, root, frame| cancel::lane(cx, steps, root, frame, &outcome).into());
 }
 
+/// Handles the end of the outer run while `finally` runs: only an interruption stops it. The outer run may say
+/// it twice.
+pub(super) fn stop_with_outer(state: &mut RunState, step: &mut Decision, at: Moment, outcome: Outcome) {
+    let Lifecycle::Finally { outcome: decided } = &state.lifecycle else { return };
+    let is_new = match outcome.status {
+        FinalStatus::Interrupted => state.root.cut.is_none(),
+        FinalStatus::Cancelled => decided.status != FinalStatus::Cancelled,
+        FinalStatus::Completed | FinalStatus::Failed | FinalStatus::Blocked | FinalStatus::Exhausted => false,
+    };
+    if is_new {
+        stop(state, step, at, outcome);
+    }
+}
+
 /// Names the nodes of `finally` that do not complete.
 fn cut_short(state: &RunState) -> Option<News> {
     let Lifecycle::Finally { outcome } = &state.lifecycle else { return None };

@@ -2,6 +2,7 @@
 
 use super::frame::Frame;
 use super::node::pair::{Delivered, NodeSite};
+use super::node::tell_repeat;
 use super::start::{Attempt, NodeStart, begin, own_time};
 use super::{Allowance, DecisionCx, cancel, output};
 use crate::effect::Effect;
@@ -144,6 +145,7 @@ pub(super) fn reopen(
         return after(cx, steps, lane, frame, outcome);
     }
     if !node.kind.node().can_reopen(&mut active.activity, before.as_ref()) {
+        tell_repeat(cx, node, &active, before.as_ref());
         let told = Frame { feedback: feedback(cx, before.as_ref(), frame), ..frame.clone() };
         let is_unused = matches!(active.activity, Activity::Deferred { .. } | Activity::Ended);
         let this = Attempt {

@@ -185,14 +185,16 @@ pub fn apply(state: &mut RunState, at: Moment, event: &Event) -> Decision {
             }
         }
         Event::ParentEnded { why, interrupted, failed, .. } => {
-            if matches!(state.lifecycle, Lifecycle::Running) {
-                let status = match (interrupted, failed) {
-                    (true, _) => FinalStatus::Interrupted,
-                    (false, true) => FinalStatus::Failed,
-                    (false, false) => FinalStatus::Cancelled,
-                };
-                let outcome = Outcome::new(status, EndReason::OuterRun).because(why.clone());
-                end(state, &mut step, at, outcome);
+            let status = match (interrupted, failed) {
+                (true, _) => FinalStatus::Interrupted,
+                (false, true) => FinalStatus::Failed,
+                (false, false) => FinalStatus::Cancelled,
+            };
+            let outcome = Outcome::new(status, EndReason::OuterRun).because(why.clone());
+            match &state.lifecycle {
+                Lifecycle::Running => end(state, &mut step, at, outcome),
+                Lifecycle::Finally { .. } => finale::stop_with_outer(state, &mut step, at, outcome),
+                Lifecycle::Ending { .. } | Lifecycle::Done { .. } => {}
             }
         }
         Event::InterruptAsked { .. } => {

@@ -17,6 +17,7 @@ mod crash_sweep;
 mod deaths;
 mod docs_workflows;
 mod dry_run;
+mod ends;
 mod entities;
 mod entities_cli;
 mod examples;
