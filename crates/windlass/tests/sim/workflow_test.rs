@@ -124,6 +124,8 @@ fn mistakes_in_a_test_are_errors_with_their_line_and_nothing_is_walked() {
         (one("expect: { state: completed }"), "`expect` has no key `state`", ":4:11"),
         (one("expect: { ran: [shipp] }"), "workflow `fix` has no node `shipp`", ":4:17"),
         (one("expect: { not_ran: [sihp@2] }"), "did you mean `ship`?", ":4:21"),
+        (one("expect: { not_ran: [gate@2] }"), "`gate@2` never runs: `gate` is in no loop", ":4:21"),
+        (one("expect: { not_ran: [work@4] }"), "`cycles` has at most 3 iterations", ":4:21"),
         (one("expect: { ran: [work@2], not_ran: [work] }"), "`work@2` is in `ran`", ":4:36"),
         (one("nodes: { reviw: {} }\nexpect: { turns: 1 }"), "did you mean `review`?", ":4:10"),
         (one("nodes: { review: { value: 1 } }\nexpect: { turns: 1 }"), "does not fit its schema", ":4:27"),

@@ -3,8 +3,10 @@
 use serde_json::json;
 
 use super::*;
-use crate::graph::builder::{NodeBuilder, Steps, each, kind::PromptMarker, kind::ShellMarker, shell};
-use crate::graph::workflow::Join;
+use crate::graph::builder::{
+    NodeBuilder, Steps, each, each_of, kind::PromptMarker, kind::ShellMarker, shell,
+};
+use crate::graph::workflow::{InputKind, Join};
 
 fn nothing() -> Vec<String> {
     Vec::new()
@@ -133,4 +135,32 @@ fn an_item_and_its_value_are_compared_with_what_they_can_be() {
             "error: `outputs.probes.value.items[].item.number` is never `1` → end.when (did you mean `1`, without quotes?)"
         ]
     );
+}
+
+#[test]
+fn items_at_once_in_one_workspace_do_not_both_write() {
+    let with = |jobs: u32, has_worktree: bool, session: NodeBuilder<PromptMarker>| {
+        let probes = each("p", "inputs.areas").jobs(jobs).each(|b| b.then(session.id("fix"))).id("probes");
+        let probes = if has_worktree { probes.worktree() } else { probes };
+        said(Builder::new("w").required("areas", InputKind::List).start(probes))
+    };
+    let text =
+        "items that run at once have sessions that may change files, in one workspace → probes.each.jobs";
+    let hint = "give each item its own with `worktree: true`, or give sessions that only look `tools: read`";
+    let writes = || prompt("Fix {{ p }}.");
+    assert_eq!(with(3, false, writes()), [format!("warning: {text} ({hint})")]);
+    assert_eq!(with(1, false, writes()), nothing());
+    assert_eq!(with(3, true, writes()), nothing());
+    assert_eq!(with(3, false, writes().reads_only()), nothing());
+    let few = |items: Vec<serde_json::Value>| {
+        said(
+            Builder::new("w")
+                .start(each_of("p", items).jobs(3).each(|b| b.then(writes().id("fix"))).id("few")),
+        )
+    };
+    assert_eq!(few(vec![json!("a")]), nothing());
+    assert_eq!(few(vec![json!("a"), json!("b")]).len(), 1);
+    let called = shell("ls").id("ls");
+    let calls = each_of("p", vec![json!(1), json!(2)]).jobs(2).each(|b| b.then(called));
+    assert_eq!(said(Builder::new("w").start(calls)), nothing());
 }
