@@ -8,7 +8,8 @@ use crate::engine::node::shape::Structure;
 use crate::graph::ids::folded;
 use crate::graph::template::{TemplateError, TemplateNames, constant, is_plain, names_in, names_used};
 use crate::graph::workflow::{
-    Budget, Effort, Expression, Node, NodeKind, OnFailure, SessionOptions, Template, Workflow, input_name,
+    Budget, EachNode, Effort, Expression, Node, NodeKind, OnFailure, SessionOptions, Template, Workflow,
+    input_name,
 };
 
 /// A workflow as a flat list of nodes.
@@ -129,6 +130,22 @@ impl<'w> Outline<'w> {
     /// Finds a node by its id.
     pub(super) fn find(&self, id: &str) -> Option<&OutlineNode<'w>> {
         self.by_id.get(&folded(id)).and_then(|at| self.nodes.get(*at))
+    }
+
+    /// Returns the innermost `each` around a node that names its items like this.
+    pub(super) fn each_named(
+        &self,
+        node: &OutlineNode<'_>,
+        name: &str,
+    ) -> Option<(&OutlineNode<'w>, &'w EachNode)> {
+        let mut around = node.surroundings.each;
+        while let Some(other) = around.and_then(|at| self.nodes.get(at)) {
+            match &other.node.kind {
+                NodeKind::Each(each) if each.name == name => return Some((other, each)),
+                _ => around = other.surroundings.each,
+            }
+        }
+        None
     }
 
     /// Returns whether templates only see outputs of completed nodes, because the run never continues

@@ -8,9 +8,9 @@ use super::context::CheckContext;
 use super::diagnostic::{GraphDiagnostic, GraphDiagnostics};
 use super::outline::{EvaluationTime, Outline, OutlineNode, Text};
 use super::suggest::{did_you_mean, shown};
-use super::values::{inside_plain, part, value};
+use super::values::{inside_plain, item, part, value};
 use crate::graph::template::names::{UsedFunction, WordKind};
-use crate::graph::template::{TemplateNames, Use};
+use crate::graph::template::{TemplateNames, TemplatePosition, Use};
 use crate::graph::workflow::{EachNode, ListSource, NodeKind};
 
 /// The names that a text may use.
@@ -56,27 +56,35 @@ impl There<'_, '_> {
         names: &TemplateNames,
         found: &mut GraphDiagnostics,
     ) {
+        let mut said: Vec<TemplatePosition> = Vec::new();
         for used in &names.uses {
             if let Some(finding) = self.about(node, text, used, found) {
+                said.push(used.at);
+                let finding = GraphDiagnostic { field: text.field, ..finding };
+                found.node(node, finding.key(text.key.clone()).at(Some(used.at)));
+            }
+        }
+        for used in names.item_uses.iter().filter(|used| !said.contains(&used.at)) {
+            if let Some(finding) = self.part_of_item(node, used) {
                 let finding = GraphDiagnostic { field: text.field, ..finding };
                 found.node(node, finding.key(text.key.clone()).at(Some(used.at)));
             }
         }
         let is_sure = !self.unread.values && !self.unread.nodes;
         for pair in names.pairs.iter().filter(|_| is_sure) {
-            if let Some(finding) = comparisons::look_at_pair(self.outline, self.known, pair) {
+            if let Some(finding) = comparisons::look_at_pair(self.outline, self.known, node, pair) {
                 found.node(node, GraphDiagnostic { field: text.field, ..finding }.key(text.key.clone()));
             }
         }
         for comparison in names.comparisons.iter().filter(|_| is_sure) {
-            for finding in comparisons::look(self.outline, self.known, comparison, found) {
+            for finding in comparisons::look(self.outline, self.known, node, comparison, found) {
                 found.node(node, GraphDiagnostic { field: text.field, ..finding }.key(text.key.clone()));
             }
         }
         if let NodeKind::Each(EachNode { items: ListSource::Expression(list), .. }) = &node.node.kind
             && text.field == "each.in"
             && is_sure
-            && let Some(finding) = comparisons::look_at_list(self.outline, self.known, list, names)
+            && let Some(finding) = comparisons::look_at_list(self.outline, self.known, node, list, names)
         {
             found.node(node, GraphDiagnostic { field: text.field, ..finding });
         }
@@ -123,21 +131,14 @@ impl There<'_, '_> {
             }
             ("input" | "feedback", _) => inside_plain(used, 1, "text"),
             ("inputs" | "outputs" | "run", _) => None,
-            (root, _) if self.is_item(node, root) => None,
+            (root, _) if self.outline.each_named(node, root).is_some() => self.part_of_item(node, used),
             (root, _) => Some(unknown_root(self.outline, root)),
         }
     }
 
-    /// Returns whether an `each` around the node names its items like this.
-    fn is_item(self, node: &OutlineNode<'_>, name: &str) -> bool {
-        let mut around = node.surroundings.each;
-        while let Some(each) = around.and_then(|at| self.outline.nodes.get(at)) {
-            if matches!(&each.node.kind, NodeKind::Each(each) if each.name == name) {
-                return true;
-            }
-            around = each.surroundings.each;
-        }
-        false
+    fn part_of_item(self, node: &OutlineNode<'_>, used: &Use) -> Option<GraphDiagnostic> {
+        let is_sure = !self.unread.values && !self.unread.nodes;
+        item(self.outline, self.known, node, used).filter(|_| is_sure)
     }
 
     fn output(self, id: &str, used: &Use, found: &mut GraphDiagnostics) -> Option<GraphDiagnostic> {

@@ -6,10 +6,10 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use crate::engine::node::shape::GivenValue;
-use crate::graph::check::comparisons::{of_text, of_value};
 use crate::graph::check::context::CheckContext;
 use crate::graph::check::origin::{items_are_complete, last_of_item, origin};
 use crate::graph::check::outline::{Outline, OutlineNode};
+use crate::graph::check::value_schemas::{of_text, of_value};
 use crate::graph::check::values::referred;
 use crate::graph::template::command::items_of;
 use crate::graph::template::names::ITEM;
@@ -137,14 +137,8 @@ impl<'o, 'w> SpeakerSearch<'o, 'w> {
 
     /// Returns who wrote a part of the item with this name.
     fn of_item(&mut self, user: &OutlineNode<'_>, name: &str, parts: &[String]) -> Option<Speaker> {
-        let mut around = user.surroundings.each;
-        while let Some(node) = around.and_then(|at| self.outline.nodes.get(at)) {
-            match &node.node.kind {
-                NodeKind::Each(each) if each.name == name => return self.of_list(node, each, parts),
-                _ => around = node.surroundings.each,
-            }
-        }
-        None
+        let (node, each) = self.outline.each_named(user, name)?;
+        self.of_list(node, each, parts)
     }
 
     /// Returns who wrote a part of the items of a list.
