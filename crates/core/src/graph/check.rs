@@ -113,7 +113,7 @@ fn look(outline: &Outline<'_>, known: &CheckContext<'_>, doubts: UnreadParts, fo
     calls::look(outline, known, found);
     continued::look(outline, known, found);
     reach::look(outline, found);
-    bounds::look(outline, known, found);
+    bounds::look(outline, known, doubts, found);
     commands::look(outline, known, doubts, found);
     branches::look(outline, known, found);
 }

@@ -45,6 +45,8 @@ pub(super) struct Surroundings<'w> {
     pub(super) driver: Option<&'w str>,
     pub(super) effort: Option<Effort>,
     pub(super) is_budgeted: bool,
+    /// A budget or a timeout limits its time.
+    pub(super) is_timed: bool,
     pub(super) is_in_loop: bool,
     pub(super) is_in_task_loop: bool,
     /// There is an `iteration`.
@@ -94,6 +96,7 @@ impl<'w> Outline<'w> {
             driver: workflow.settings.driver.as_deref(),
             effort: workflow.settings.effort,
             is_budgeted: is_bound(&workflow.budget),
+            is_timed: workflow.budget.time_ms.is_some() || workflow.settings.timeout_ms.is_some(),
             ..Surroundings::default()
         };
         outline.add(&workflow.body, around);
@@ -107,6 +110,9 @@ impl<'w> Outline<'w> {
                 driver: step.settings.driver.as_deref().or(around.driver),
                 effort: step.settings.effort.or(around.effort),
                 is_budgeted: around.is_budgeted || is_bound(&step.budget),
+                is_timed: around.is_timed
+                    || step.budget.time_ms.is_some()
+                    || step.settings.timeout_ms.is_some(),
                 ..around
             };
             self.by_id.entry(folded(step.id.as_str())).or_insert(at);

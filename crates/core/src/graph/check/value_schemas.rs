@@ -96,6 +96,7 @@ fn of_path<'w>(
         ["task", "status"] => (Cow::Owned(json!({"enum": TaskStatus::ALL.map(TaskStatus::word)})), 2),
         ["task", "id" | "name" | "description"] => (text(), 2),
         ["task", "priority"] => (Cow::Owned(json!({"type": ["number", "null"]})), 2),
+        ["run", "status"] => (Cow::Owned(statuses()), 2),
         ["inputs", name, ..] => {
             let input = outline.workflow.inputs.iter().find(|input| input.name == *name)?;
             (Cow::Owned(of_input(input)), 2)
