@@ -16,7 +16,8 @@ use super::outline::{Outline, OutlineNode};
 use super::suggest::shown;
 use crate::graph::template::command::{CarriedText, CommandTemplate, CommandValue};
 use crate::graph::template::names::ITEM;
-use crate::graph::workflow::{NodeKind, ShellNode, ShellProgram};
+use crate::graph::template::{at, length_as_comment};
+use crate::graph::workflow::{NodeKind, ShellNode, ShellProgram, Template};
 use shell_text::{ShellQuotes, ShellText};
 use words::Speaker;
 
@@ -28,7 +29,13 @@ pub(super) fn look(
 ) {
     for node in &outline.nodes {
         let NodeKind::Shell(ShellNode { command, .. }) = &node.node.kind else { continue };
-        let Ok(template) = CommandTemplate::of(command) else { continue };
+        let length = length_as_comment(&command.0);
+        if let Some(offset) = length {
+            found.node(node, as_comment(&command.0, offset));
+        }
+        // As long as the text, so that positions are right.
+        let source = length.map(|_| Template(command.0.replace("${#", "${_")));
+        let Ok(template) = CommandTemplate::of(source.as_ref().unwrap_or(command)) else { continue };
         let text = ShellText::read(&template.text);
         if !doubts.values && !doubts.nodes {
             for value in &template.values {
@@ -52,6 +59,15 @@ pub(super) fn look(
             found.whole(GraphDiagnostic { field: "checks", ..finding }.key(Some(name.clone())));
         }
     }
+}
+
+/// Reports a `${#…}` that the shell does not get.
+fn as_comment(command: &str, offset: usize) -> GraphDiagnostic {
+    let rest = command.get(offset..).unwrap_or_default();
+    let whole = rest.split_inclusive('}').next().unwrap_or_default();
+    let text = format!("the template reads the `{{#` in {} as the start of a comment", shown(whole));
+    let hint = format!("write `{{% raw %}}{whole}{{% endraw %}}`");
+    GraphDiagnostic::error(None, "shell", text).hint(hint).at(Some(at(command, offset)))
 }
 
 /// Returns whether bash runs the command of a node, and not `sh`.
