@@ -4,6 +4,7 @@ mod blocks;
 mod commands;
 mod compared;
 mod items;
+mod limits;
 mod many;
 mod names;
 mod ways;
