@@ -1,6 +1,7 @@
 //! The APIs that the scripted model speaks. Each has a file, and implements [`WireFormat`].
 
 mod anthropic;
+mod gemini;
 mod openai;
 mod responses;
 
@@ -21,6 +22,8 @@ pub enum Wire {
     Messages,
     /// OpenAI Responses: Codex.
     Responses,
+    /// Google Gemini: Gemini CLI.
+    Gemini,
 }
 
 impl Wire {
@@ -31,6 +34,9 @@ impl Wire {
             _ if method != "POST" => None,
             _ if path.ends_with("/messages") => Some(Wire::Messages),
             _ if path.ends_with("/responses") => Some(Wire::Responses),
+            _ if path.ends_with(":generateContent") || path.ends_with(":streamGenerateContent") => {
+                Some(Wire::Gemini)
+            }
             _ => None,
         }
     }
@@ -39,6 +45,7 @@ impl Wire {
         match self {
             Wire::Messages => &anthropic::Messages,
             Wire::Responses => &responses::Responses,
+            Wire::Gemini => &gemini::Gemini,
         }
     }
 }
@@ -109,6 +116,7 @@ fn request_for_tests(wire: Wire, body: Value) -> Request {
     let path = match wire {
         Wire::Messages => "/v1/messages",
         Wire::Responses => "/v1/responses",
+        Wire::Gemini => "/v1beta/models/m:streamGenerateContent?alt=sse",
     };
     let body = body.to_string().into_bytes();
     let incoming = Incoming { method: "POST".into(), path: path.into(), headers: Vec::new(), body };

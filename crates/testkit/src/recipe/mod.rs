@@ -4,9 +4,11 @@
 
 mod claude;
 mod codex;
+mod gemini;
 
 pub use claude::claude;
 pub use codex::codex;
+pub use gemini::gemini;
 
 /// The name of the model in every recipe that has to name one.
 pub const MODEL: &str = "scripted-model";
@@ -30,6 +32,7 @@ pub fn for_agent(name: &str, url: &str) -> Recipe {
     match name {
         "claude" => claude(url),
         "codex" => codex(url),
+        "gemini" => gemini(url),
         _ => panic!("no recipe for `{name}`"),
     }
 }

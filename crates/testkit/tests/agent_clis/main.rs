@@ -6,4 +6,6 @@
 #[cfg(test)]
 mod codex;
 #[cfg(test)]
+mod gemini;
+#[cfg(test)]
 mod output;
