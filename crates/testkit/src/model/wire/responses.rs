@@ -107,16 +107,21 @@ fn conversation(body: &Value) -> Conversation {
     conversation
 }
 
-/// Returns the tools of an entry, which may be a namespace of several.
+/// Returns the tools of an entry, which may be a group of several. A tool of the service itself has no name:
+/// the model calls it by itself.
 fn offered(entry: &Value) -> Vec<OfferedTool> {
-    let (form, schema) = match entry["type"].as_str() {
-        Some("namespace") => return list(&entry["tools"]).flat_map(offered).collect(),
-        Some("custom") => (ToolForm::Text, &entry["format"]),
-        _ => (ToolForm::Object, &entry["parameters"]),
-    };
-    // A tool of the service itself has no name: it is called by nobody.
-    let name = entry["name"].as_str().map(str::to_owned);
-    name.map(|name| OfferedTool { name, form, schema: schema.clone() }).into_iter().collect()
+    let Some(name) = entry["name"].as_str() else { return Vec::new() };
+    match entry["type"].as_str() {
+        Some("namespace") => {
+            let group = Some(name.to_owned());
+            let inside = list(&entry["tools"]).flat_map(offered);
+            inside.map(|tool| OfferedTool { namespace: group.clone(), ..tool }).collect()
+        }
+        Some("custom") => {
+            vec![OfferedTool { form: ToolForm::Text, ..OfferedTool::new(name, &entry["format"]) }]
+        }
+        _ => vec![OfferedTool::new(name, &entry["parameters"])],
+    }
 }
 
 /// Builds the usage. Cached tokens are a part of those read.
@@ -159,10 +164,14 @@ fn call_item(call: &ToolCall) -> Value {
         ToolForm::Object => ("function_call", "fc", "arguments", json!(call.input.to_string())),
         ToolForm::Text => ("custom_tool_call", "ctc", "input", call.input.clone()),
     };
-    json!({
+    let mut item = json!({
         "type": kind, "id": fresh_id(prefix), "status": "completed",
         "call_id": call.id, "name": call.name, field: input,
-    })
+    });
+    if let Some(group) = &call.namespace {
+        item["namespace"] = json!(group);
+    }
+    item
 }
 
 fn item_events(index: usize, item: &Value) -> Vec<Value> {
