@@ -99,6 +99,9 @@ fn shell_input(tool: &OfferedTool, command: &str) -> Option<Value> {
         "exec_command" => json!({"cmd": command}),
         "shell" => json!({"command": ["bash", "-lc", command]}),
         "shell_command" | "bash" | "Bash" | "run_shell_command" => json!({"command": command}),
+        "exec" if tool.form == ToolForm::Text => {
+            return Some(in_code("exec_command", &json!({"cmd": command})));
+        }
         _ => return None,
     };
     let requires =
@@ -116,6 +119,7 @@ fn write_input(tool: &OfferedTool, path: &str, text: &str) -> Option<Value> {
         "create" => Some(json!({"path": path, "file_text": text})),
         "apply_patch" if tool.form == ToolForm::Text => Some(json!(patch(path, text))),
         "apply_patch" => Some(json!({"input": patch(path, text)})),
+        "exec" if tool.form == ToolForm::Text => Some(in_code("apply_patch", &json!(patch(path, text)))),
         _ => None,
     }
 }
@@ -127,6 +131,11 @@ fn read_input(tool: &OfferedTool, path: &str) -> Option<Value> {
         "view" => Some(json!({"path": path})),
         _ => None,
     }
+}
+
+/// Returns the source that calls a tool, for a CLI whose only tool runs JavaScript: Codex with newer models.
+fn in_code(tool: &str, input: &Value) -> Value {
+    json!(format!("text(await tools.{tool}({input}));"))
 }
 
 /// Returns the patch that creates or replaces a file. It always ends the text with a newline.
@@ -214,6 +223,18 @@ mod tests {
         offered[0].form = ToolForm::Text;
         assert_eq!(called(&write, &offered).form, ToolForm::Text);
         assert_called(write, &offered, "apply_patch", json!(expected));
+    }
+
+    #[test]
+    fn where_the_only_tool_runs_code_the_code_calls_the_tool() {
+        let mut offered = offer(&["exec"]);
+        offered[0].form = ToolForm::Text;
+        let source = r#"text(await tools.exec_command({"cmd":"echo \"a\""}));"#;
+        assert_called(Action::Shell("echo \"a\"".into()), &offered, "exec", json!(source));
+        let write = Action::Write { path: "a".into(), text: "b".into() };
+        let source =
+            r#"text(await tools.apply_patch("*** Begin Patch\n*** Add File: a\n+b\n*** End Patch\n"));"#;
+        assert_called(write, &offered, "exec", json!(source));
     }
 
     #[test]

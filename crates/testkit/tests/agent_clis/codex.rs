@@ -70,6 +70,33 @@ fn files_are_written_and_read_by_what_it_has_for_that() {
 }
 
 #[test]
+fn the_same_script_plays_on_the_tools_of_its_own_models() {
+    let codex = require_agent!("codex");
+    // The older one has a tool for patches. The newer one has a tool that runs JavaScript, and nothing else.
+    for (name, tools) in [("gpt-5.5", ["exec_command", "apply_patch"]), ("gpt-6.1-sol", ["exec", "wait"])] {
+        let sealed = Sealed::new();
+        let file = sealed.repo().join("new.txt").display().to_string();
+        let model = Model::script([
+            shell("echo one-two | tr - _").tokens(1000, 30).cached(200),
+            write(&file, "one\n'two'\n").tokens(0, 0),
+            read(&file).tokens(0, 0),
+            say("all done").tokens(70, 5),
+        ])
+        .start();
+        let printed = run(exec(&sealed, &codex, &model, &["-m", name, "go"]));
+        assert_eq!(printed.code, Some(0), "{}", printed.story);
+        let requests = model.requests();
+        for tool in tools {
+            assert!(requests[0].tool_names().contains(&tool.to_owned()), "{:?}", requests[0].tool_names());
+        }
+        assert!(requests[1].last_user_text().contains("one_two"), "{}", requests[1].last_user_text());
+        assert_eq!(fs::read_to_string(&file).unwrap(), "one\n'two'\n", "{}", printed.story);
+        assert!(requests[3].last_user_text().contains("'two'"), "{}", requests[3].last_user_text());
+        assert_eq!(printed.only("turn.completed")["usage"]["input_tokens"], 1270);
+    }
+}
+
+#[test]
 fn a_resumed_thread_is_the_same_session() {
     let codex = require_agent!("codex");
     let sealed = Sealed::new();

@@ -99,11 +99,15 @@ fn conversation(body: &Value) -> Conversation {
             ("message", Some("system" | "developer")) => {
                 conversation.add(Speaker::System, texts(&item["content"]))
             }
+            ("additional_tools", _) => {}
             _ if kind.ends_with("_call_output") => conversation.add(Speaker::User, texts(&item["output"])),
             _ => conversation.add(Speaker::Model, texts(&item["content"])),
         }
     }
-    conversation.tools = list(&body["tools"]).flat_map(offered).collect();
+    // For newer models Codex sends its tools as an item of the conversation.
+    let items = list(&body["input"]).filter(|item| item["type"] == "additional_tools");
+    let tools = list(&body["tools"]).chain(items.flat_map(|item| list(&item["tools"])));
+    conversation.tools = tools.flat_map(offered).collect();
     conversation
 }
 
@@ -268,6 +272,20 @@ mod tests {
         assert!(request.system_text().contains("be kind"));
         assert_eq!(request.tool_names(), ["exec_command", "apply_patch", "wait_agent"]);
         assert!(!request.opens_conversation());
+    }
+
+    #[test]
+    fn tools_in_the_conversation_are_offered_too() {
+        let exec = json!({"type": "custom", "name": "exec"});
+        let group = json!({"type": "namespace", "name": "functions", "tools": [exec]});
+        let request = request_for_tests(
+            Wire::Responses,
+            json!({"input": [{"type": "additional_tools", "role": "developer", "tools": [group]}]}),
+        );
+        assert_eq!((request.kind, request.tool_names()), (Kind::Main, vec!["exec".to_owned()]));
+        let answer = Answer::new(&shell("ls"), &request).unwrap();
+        let item = &items(&answer)[0];
+        assert_eq!((&item["type"], &item["namespace"]), (&json!("custom_tool_call"), &json!("functions")));
     }
 
     #[test]
