@@ -21,7 +21,8 @@ impl WireFormat for Messages {
         Reading {
             kind: kind(body, agent.is_some()),
             model: text(&body["model"]),
-            session: header("x-claude-code-session-id"),
+            // The second is OpenCode's.
+            session: header("x-claude-code-session-id").or_else(|| header("x-session-id")),
             agent,
             conversation: conversation(body),
         }
