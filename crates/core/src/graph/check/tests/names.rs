@@ -241,7 +241,11 @@ fn entities_are_looked_up_before_a_run() {
 fn a_driver_must_exist_and_be_able() {
     let in_session = crate::graph::workflow::TurnLoop { mode: Some(LoopMode::InSession), ..turns(3) };
     let resume = crate::graph::workflow::TurnLoop { mode: Some(LoopMode::Resume), ..turns(3) };
-    let plugin = crate::graph::workflow::TurnLoop { mode: Some(LoopMode::Plugin), ..turns(3) };
+    let plugin = crate::graph::workflow::TurnLoop {
+        mode: Some(LoopMode::Plugin),
+        promise: Some("DONE".into()),
+        ..turns(3)
+    };
     let builder = Builder::new("w")
         .settings(SessionOptions { driver: Some("codx".into()), ..SessionOptions::default() })
         .start(prompt("a").id("a").driver("nobody"))
