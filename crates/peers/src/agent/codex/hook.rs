@@ -101,8 +101,11 @@ fn read_question(question: &Value) -> Option<Question> {
 /// allows a stop.
 pub(super) fn write_answer(event: &str, payload: &[u8], answer: &HookAnswer) -> Printed {
     match (event, answer) {
-        (TOOL | TOOL_OF_READER, HookAnswer::Deny { reason } | HookAnswer::Block { reason })
-        | (STOP, HookAnswer::Block { reason }) => refuse(reason),
+        (TOOL | TOOL_OF_READER, HookAnswer::Deny { reason } | HookAnswer::Block { reason }) => refuse(reason),
+        (STOP, HookAnswer::Block { reason }) if reason.contains(['<', '>', '&']) => {
+            refuse(&format!("{reason}\n\n{ESCAPED}"))
+        }
+        (STOP, HookAnswer::Block { reason }) => refuse(reason),
         (TOOL | TOOL_OF_READER, HookAnswer::Reply { answers }) => refuse(&answered(answers)),
         (TOOL | TOOL_OF_READER, HookAnswer::Pass) if is_question(payload) => refuse(UNDECIDED),
         _ => Printed::default(),
@@ -113,6 +116,9 @@ pub(super) fn write_answer(event: &str, payload: &[u8], answer: &HookAnswer) -> 
 /// does not exist here.
 const UNDECIDED: &str =
     "Nobody is here to answer. Decide by yourself, or say in the tracker what blocks you.";
+
+/// Explains the form of a reason for the agent. Codex puts the reason into a tag, and escapes it.
+const ESCAPED: &str = "(This message has HTML escapes for angle brackets and ampersands. Where it quotes text, write the plain characters.)";
 
 /// A reason without text would let the tool run.
 fn refuse(reason: &str) -> Printed {
@@ -132,4 +138,91 @@ fn answered(answers: &[(String, String)]) -> String {
     let answers: Vec<Value> =
         answers.iter().map(|(question, answer)| json!({ "question": question, "answer": answer })).collect();
     format!("The question was answered. Continue with this answer: {}", Value::Array(answers))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn payload(name: &str, input: Value) -> Vec<u8> {
+        json!({ "tool_name": name, "tool_input": input, "cwd": "/w" }).to_string().into_bytes()
+    }
+
+    fn tool(event: &str, name: &str, input: Value) -> ToolCall {
+        let HookKind::Tool(call) = read_hook(event, &payload(name, input)) else { panic!("a tool") };
+        call
+    }
+
+    fn denial(reason: &str) -> HookAnswer {
+        HookAnswer::Deny { reason: reason.to_owned() }
+    }
+
+    #[test]
+    fn a_call_is_read_with_the_keys_of_rules() {
+        let shell = tool(TOOL, "Bash", json!({ "command": "ls" }));
+        assert_eq!((shell.tool, &shell.input["command"]), (ToolName::Shell, &json!("ls")));
+        let patch = tool(
+            TOOL,
+            "apply_patch",
+            json!({ "command": "*** Begin Patch\n*** Delete File: a\n*** End Patch" }),
+        );
+        assert_eq!((patch.tool, &patch.input["file_path"]), (ToolName::Edit, &json!("a")));
+        assert_eq!(tool(TOOL, "mcp__x__y", json!({})).tool, ToolName::Mcp);
+        assert_eq!(tool(TOOL, "brand_new", json!({})).tool, ToolName::Other);
+    }
+
+    #[test]
+    fn in_a_read_only_sandbox_the_shell_is_a_way_to_read() {
+        let shell = tool(TOOL_OF_READER, "Bash", json!({ "command": "cat a" }));
+        assert_eq!((shell.tool, shell.name.as_str()), (ToolName::Read, "Bash"));
+        assert_eq!(tool(TOOL_OF_READER, "apply_patch", json!({})).tool, ToolName::Edit);
+    }
+
+    #[test]
+    fn an_unreadable_payload_is_a_tool_nobody_knows_or_a_plain_stop() {
+        let call = ToolCall { tool: ToolName::Other, name: String::new(), input: Value::Null };
+        assert_eq!(read_hook(TOOL, b"{"), HookKind::Tool(call));
+        assert_eq!(read_hook(STOP, b"{"), HookKind::Stop { last_message: None, background: false });
+        assert_eq!(read_hook("Else", b"{}"), HookKind::Other { name: "Else".into() });
+    }
+
+    #[test]
+    fn a_refusal_is_an_exit_code_with_a_reason_and_a_permission_is_silence() {
+        let refused = |text: &str| Printed { exit: 2, stderr: format!("{text}\n"), ..Printed::default() };
+        for event in [TOOL, TOOL_OF_READER] {
+            assert_eq!(write_answer(event, b"", &denial("no")), refused("no"));
+            assert_eq!(write_answer(event, b"", &HookAnswer::Allow), Printed::default());
+            let silent = write_answer(event, b"", &denial(" "));
+            assert!(silent.exit == 2 && silent.stderr.len() > 2, "without a reason Codex lets the tool run");
+        }
+        let block = HookAnswer::Block { reason: "go on".into() };
+        assert_eq!(write_answer(STOP, b"", &block), refused("go on"));
+        assert_eq!(write_answer(STOP, b"", &HookAnswer::Pass), Printed::default());
+        assert_eq!(write_answer(STOP, b"", &denial("no")), Printed::default());
+        assert_eq!(write_answer("Else", b"", &block), Printed::default());
+    }
+
+    #[test]
+    fn a_question_gets_its_answer_as_the_reason_of_a_refusal() {
+        let input = json!({ "questions": [{ "id": "q", "question": "Which?", "options": [
+            { "label": "80", "description": "the usual" }, { "label": "8080", "description": "" }, 7] }] });
+        let asked = payload("request_user_input", input);
+        let HookKind::Question { questions } = read_hook(TOOL, &asked) else { panic!("a question") };
+        let option = |label: &str, description: Option<&str>| QuestionOption {
+            label: label.to_owned(),
+            description: description.map(str::to_owned),
+        };
+        let options = vec![option("80", Some("the usual")), option("8080", None)];
+        assert_eq!(questions, [Question { text: "Which?".into(), options, several: false, free_text: true }]);
+        let reply = HookAnswer::Reply { answers: vec![("Which?".into(), "a \"b\"".into())] };
+        let said = write_answer(TOOL, &asked, &reply);
+        assert!(
+            said.exit == 2 && said.stderr.contains(r#"[{"answer":"a \"b\"","question":"Which?"}]"#),
+            "{said:?}"
+        );
+        assert_eq!(write_answer(TOOL, &asked, &HookAnswer::Pass).exit, 2);
+        let other = payload("request_user_input", json!({ "what": 1 }));
+        let raw = HookKind::Question { questions: vec![Question::open(r#"{"what":1}"#)] };
+        assert_eq!(read_hook(TOOL, &other), raw);
+    }
 }

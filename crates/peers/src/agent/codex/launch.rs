@@ -41,7 +41,7 @@ pub(super) fn prepare(
     let user = settings::users(outside.user_settings);
     let workspace = Path::new(turn.workspace);
     let git = project::git_folders(workspace).iter().map(|folder| text(folder)).collect();
-    let sandbox = Sandbox::of(turn, &user, git, turn.spec.artifacts(turn.run).into_iter().collect());
+    let sandbox = Sandbox::of(turn, &user, git, artifacts(turn).into_iter().collect());
     let is_trusted = project::is_trusted(workspace, Path::new(&turn.spec.workspace), &user);
     // If the user's own arguments choose another sandbox, the shell is no way to read.
     let is_reader = sandbox.mode == READ_ONLY && !has_own_sandbox(&turn.settings.driver.args);
@@ -70,6 +70,13 @@ pub(super) fn prepare(
             (paths.home.join(format!("{layer}.config.toml")), settings_file),
         ],
     }
+}
+
+/// Returns the folder of the run's own files if the agent hears of it. Windlass makes it then; a sandbox with a
+/// missing folder runs no command.
+fn artifacts(turn: &TurnRequest<'_>) -> Option<String> {
+    let mut texts = turn.plan.env.values().chain([&turn.plan.prompt]);
+    turn.spec.artifacts(turn.run).filter(|folder| texts.any(|text| text.contains(folder)))
 }
 
 fn text(path: &Path) -> String {
