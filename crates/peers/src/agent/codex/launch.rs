@@ -2,12 +2,16 @@
 //!
 //! The caller writes the files with mode 0600. The tests with the real CLI check the effect of each option.
 
+#[cfg(test)]
+mod tests;
+
 use std::path::{Path, PathBuf};
 
 use toml::{Table, Value};
+use windlass_core::hook::permission::Isolation;
 
 use super::super::turn::{Prepared, TurnPaths, TurnRequest, UserEnvironment};
-use super::settings::{self, READ_ONLY, Sandbox};
+use super::settings::{self, READ_ONLY, ShellSandbox};
 use super::{hook, project, schema};
 
 /// The file that may contain keys from the user's settings.
@@ -41,7 +45,7 @@ pub(super) fn prepare(
     let user = settings::users(outside.user_settings);
     let workspace = Path::new(turn.workspace);
     let git = project::git_folders(workspace).iter().map(|folder| text(folder)).collect();
-    let sandbox = Sandbox::of(turn, &user, git, artifacts(turn).into_iter().collect());
+    let sandbox = ShellSandbox::of(turn, &user, git, artifacts(turn).into_iter().collect());
     let is_trusted = project::is_trusted(workspace, Path::new(&turn.spec.workspace), &user);
     // If the user's own arguments choose another sandbox, the shell is no way to read.
     let is_reader = sandbox.mode == READ_ONLY && !has_own_sandbox(&turn.settings.driver.args);
@@ -103,7 +107,7 @@ fn layer_name(effect: &str) -> String {
 
 fn arguments(
     turn: &TurnRequest<'_>,
-    sandbox: &Sandbox,
+    sandbox: &ShellSandbox,
     layer: &str,
     schema: Option<&PathBuf>,
 ) -> Vec<String> {
@@ -115,6 +119,8 @@ fn arguments(
         // With a terminal the agent could type commands into a shell that it may use, and no hook is asked.
         "features.unified_exec_tty=false".to_owned(),
         r#"approval_policy="never""#.to_owned(),
+        // Codex would wait for a network without an end. Windlass retries as its own settings say.
+        "features.unbounded_connection_retries=false".to_owned(),
         format!(r#"sandbox_mode="{}""#, sandbox.mode),
         format!("sandbox_workspace_write.network_access={}", sandbox.has_network),
     ];
@@ -122,6 +128,10 @@ fn arguments(
     argv.extend(words(&["exec", "--json", "--skip-git-repo-check"]));
     // Without it Codex skips, and does not mention, hooks that no person has reviewed.
     argv.extend(words(&["--dangerously-bypass-hook-trust", "--profile", layer]));
+    if turn.settings.isolation != Isolation::Permissive {
+        // A rule of a project can let a command run outside the sandbox.
+        argv.push("--ignore-rules".to_owned());
+    }
     argv.extend(limits.into_iter().flat_map(|limit| ["-c".to_owned(), limit]));
     argv.extend(schema.into_iter().flat_map(|file| ["--output-schema".to_owned(), text(file)]));
     argv.extend(turn.settings.driver.args.iter().cloned());
@@ -153,7 +163,12 @@ fn hooks(turn: &TurnRequest<'_>, paths: &TurnPaths<'_>, is_reader: bool) -> Tabl
     hooks
 }
 
-/// Quotes a word for the shell with which Codex starts a hook.
+/// Quotes a word for the shell of the user, with which Codex starts a hook. Some shells take a quoted word for
+/// a text and not for a program, so a plain word stays as it is.
 fn quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\'', r"'\''"))
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'.' | b'_' | b'-');
+    match word.bytes().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
 }

@@ -1,4 +1,4 @@
-//! What the sandbox and the trust of a session depend on: the repository around its workspace.
+//! The repository around a workspace: the folders that git needs, and whether Codex loads its settings.
 //!
 //! Only reads. A workspace outside every repository has no folders of git and no project settings.
 

@@ -36,9 +36,9 @@ const NOT_LAYERED: [&str; 2] = ["profile", "profiles"];
 /// Features with which an agent works beyond its turn or with other programs of the user.
 const USERS_OWN: [&str; 6] = ["apps", "plugins", "memories", "goals", "browser_use", "computer_use"];
 
-/// What a session may write and reach, beyond its workspace and the temporary folders.
+/// The limits of the shell: the folders in which it may write, and the network.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Sandbox {
+pub(super) struct ShellSandbox {
     pub(super) mode: &'static str,
     pub(super) has_network: bool,
     /// Further folders in which it may write.
@@ -52,14 +52,19 @@ pub(super) const WORKSPACE: &str = "workspace-write";
 /// The shell is as free as the user's.
 const FREE: &str = "danger-full-access";
 
-impl Sandbox {
+impl ShellSandbox {
     /// Returns the sandbox of a session. `git` are the folders that git needs to commit, and `own` the folders
     /// that Windlass lets every session write in.
-    pub(super) fn of(turn: &TurnRequest<'_>, user: &Table, git: Vec<String>, own: Vec<String>) -> Sandbox {
+    pub(super) fn of(
+        turn: &TurnRequest<'_>,
+        user: &Table,
+        git: Vec<String>,
+        own: Vec<String>,
+    ) -> ShellSandbox {
         let isolation = turn.settings.isolation;
         let has_network = isolation != Isolation::Strict;
         if !turn.settings.may_write() {
-            return Sandbox { mode: READ_ONLY, has_network: false, folders: Vec::new() };
+            return ShellSandbox { mode: READ_ONLY, has_network: false, folders: Vec::new() };
         }
         let wanted = user.get("sandbox_mode").and_then(Value::as_str);
         let table = user.get("sandbox_workspace_write");
@@ -67,11 +72,11 @@ impl Sandbox {
         let users = users.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned);
         match isolation {
             // Whoever can write git's settings and hooks can run programs outside the sandbox.
-            Isolation::Strict => Sandbox { mode: WORKSPACE, has_network, folders: own },
+            Isolation::Strict => ShellSandbox { mode: WORKSPACE, has_network, folders: own },
             Isolation::Permissive if wanted != Some(WORKSPACE) => {
-                Sandbox { mode: FREE, has_network, folders: Vec::new() }
+                ShellSandbox { mode: FREE, has_network, folders: Vec::new() }
             }
-            Isolation::Minimal | Isolation::Permissive => Sandbox {
+            Isolation::Minimal | Isolation::Permissive => ShellSandbox {
                 mode: WORKSPACE,
                 has_network,
                 folders: own.into_iter().chain(git).chain(users).collect(),
@@ -89,7 +94,7 @@ pub(super) fn users(text: Option<&str>) -> Table {
 pub(super) fn of_session(
     turn: &TurnRequest<'_>,
     user: &Table,
-    sandbox: &Sandbox,
+    sandbox: &ShellSandbox,
     is_trusted: bool,
     hooks: Table,
 ) -> Table {
@@ -122,12 +127,11 @@ pub(super) fn of_session(
             set(server, &["default_tools_approval_mode"], "approve");
         }
     }
-    all.entry("hooks").or_insert_with(|| Value::Table(Table::new()));
-    if let Some(Value::Table(known)) = all.get_mut("hooks") {
+    within(&mut all, "hooks", |known| {
         for (event, ours) in hooks {
             append(known, &event, ours);
         }
-    }
+    });
     all
 }
 
@@ -170,19 +174,24 @@ fn kept(user: &Table, isolation: Isolation) -> Table {
     user.iter().filter(|(key, _)| is_kept(key)).map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
-/// Sets a value below these keys. A user's value of another kind gives way.
+/// Sets a value below these keys.
 fn set(table: &mut Table, keys: &[&str], value: impl Into<Value>) {
     match keys {
         [] => {}
         [key] => drop(table.insert((*key).to_owned(), value.into())),
-        [key, rest @ ..] => {
-            let below = table.entry(*key).or_insert_with(|| Value::Table(Table::new()));
-            if !below.is_table() {
-                *below = Value::Table(Table::new());
-            }
-            if let Value::Table(below) = below {
-                set(below, rest, value);
-            }
+        [key, rest @ ..] => within(table, key, |below| set(below, rest, value)),
+    }
+}
+
+/// Changes the table below a key. A user's value of another kind gives way.
+fn within(table: &mut Table, key: &str, change: impl FnOnce(&mut Table)) {
+    let below = table.entry(key).or_insert_with(|| Value::Table(Table::new()));
+    match below {
+        Value::Table(below) => change(below),
+        other => {
+            let mut fresh = Table::new();
+            change(&mut fresh);
+            *other = Value::Table(fresh);
         }
     }
 }

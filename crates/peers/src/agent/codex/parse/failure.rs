@@ -7,7 +7,7 @@ use windlass_core::agent::ApiTrouble;
 
 /// The meaning of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Failure {
+pub(super) enum ServiceError {
     Api(ApiTrouble),
     /// Codex repeats the request.
     Retried {
@@ -45,15 +45,15 @@ const SENTENCES: &[(&str, ApiTrouble)] = &[
 ];
 
 /// Classifies an error by its message.
-pub(super) fn of(message: &str) -> Failure {
+pub(super) fn of(message: &str) -> ServiceError {
     if let Some(retry) = message.strip_prefix(RETRY).and_then(retried) {
         return retry;
     }
     if let Some(status) = status(message).filter(|_| STATUS.iter().any(|words| message.starts_with(words))) {
-        return Failure::Api(trouble(status));
+        return ServiceError::Api(trouble(status));
     }
     let known = SENTENCES.iter().find(|(sentence, _)| message.starts_with(sentence));
-    known.map_or(Failure::Other, |(_, trouble)| Failure::Api(*trouble))
+    known.map_or(ServiceError::Other, |(_, trouble)| ServiceError::Api(*trouble))
 }
 
 /// Returns the HTTP status of an error, if the message has one.
@@ -62,10 +62,10 @@ pub(super) fn status(message: &str) -> Option<u16> {
     after.get(..3)?.parse().ok()
 }
 
-fn retried(counts: &str) -> Option<Failure> {
+fn retried(counts: &str) -> Option<ServiceError> {
     let (attempt, rest) = counts.split_once('/')?;
     let of = rest.split(|letter: char| !letter.is_ascii_digit()).next()?;
-    Some(Failure::Retried { attempt: attempt.parse().ok()?, of: of.parse().ok()? })
+    Some(ServiceError::Retried { attempt: attempt.parse().ok()?, of: of.parse().ok()? })
 }
 
 fn trouble(status: u16) -> ApiTrouble {

@@ -5,7 +5,7 @@ use windlass_core::hook::ToolName;
 use windlass_core::usage::Usage;
 
 use super::super::Codex;
-use super::failure::{self, Failure};
+use super::failure::{self, ServiceError};
 use crate::agent::lines::read_stream;
 
 fn parse(stream: &str) -> Vec<AgentEvent> {
@@ -92,8 +92,8 @@ fn the_usage_of_subagents_is_missing_and_marked_so() {
 #[test]
 fn errors_of_the_service_are_told_apart_by_codexs_own_sentences() {
     let api = |message: &str| match failure::of(message) {
-        Failure::Api(trouble) => Some(trouble),
-        Failure::Retried { .. } | Failure::Other => None,
+        ServiceError::Api(trouble) => Some(trouble),
+        ServiceError::Retried { .. } | ServiceError::Other => None,
     };
     for (message, expected) in [
         ("unexpected status 401 Unauthorized: no, url: http://127.0.0.1/v1/responses", ApiTrouble::Login),
@@ -112,8 +112,11 @@ fn errors_of_the_service_are_told_apart_by_codexs_own_sentences() {
         assert_eq!(api(message), Some(expected), "{message}");
     }
     assert_eq!(api("{\"message\": \"unexpected status 429 Too Many Requests\"}"), None);
-    assert_eq!(failure::of("Reconnecting... 2/5 (stream closed)"), Failure::Retried { attempt: 2, of: 5 });
-    assert_eq!(failure::of("Reconnecting... x"), Failure::Other);
+    assert_eq!(
+        failure::of("Reconnecting... 2/5 (stream closed)"),
+        ServiceError::Retried { attempt: 2, of: 5 }
+    );
+    assert_eq!(failure::of("Reconnecting... x"), ServiceError::Other);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use windlass_core::agent::{
 };
 use windlass_core::usage::Usage;
 
-use super::failure::{self, Failure};
+use super::failure::{self, ServiceError};
 use super::reset;
 
 #[derive(Deserialize, Default)]
@@ -72,8 +72,8 @@ pub(super) fn read_failed(line: &str, out: &mut Vec<AgentEvent>) -> serde_json::
     }
     let FailedLine { error } = serde_json::from_str(line)?;
     let cause = match failure::of(&error.message) {
-        Failure::Api(trouble) => FailureCause::Api(trouble),
-        Failure::Retried { .. } | Failure::Other => FailureCause::Other,
+        ServiceError::Api(trouble) => FailureCause::Api(trouble),
+        ServiceError::Retried { .. } | ServiceError::Other => FailureCause::Other,
     };
     out.push(AgentEvent::Result(Box::new(TurnResult {
         failure: Some(TurnFailure { cause, word: "turn.failed".to_owned(), said: Some(error.message) }),
@@ -92,21 +92,21 @@ struct ErrorLine {
 pub(super) fn read_error(line: &str, out: &mut Vec<AgentEvent>) -> serde_json::Result<()> {
     let ErrorLine { message } = serde_json::from_str(line)?;
     match failure::of(&message) {
-        Failure::Retried { attempt, of } => out.push(AgentEvent::Retry(ApiRetry {
+        ServiceError::Retried { attempt, of } => out.push(AgentEvent::Retry(ApiRetry {
             attempt,
             max_retries: of,
             delay_ms: 0,
             status: failure::status(&message),
             error: message,
         })),
-        Failure::Api(trouble) => {
+        ServiceError::Api(trouble) => {
             if trouble == ApiTrouble::RateLimit {
                 let resets_at = reset::time(&message);
                 out.push(AgentEvent::RateLimit(RateLimit { rejected: true, resets_at, limit: None }));
             }
             out.push(AgentEvent::ApiError { trouble, error: String::new(), text: message });
         }
-        Failure::Other => out.push(AgentEvent::Notice { about: "error".to_owned(), text: message }),
+        ServiceError::Other => out.push(AgentEvent::Notice { about: "error".to_owned(), text: message }),
     }
     Ok(())
 }
