@@ -123,7 +123,7 @@ impl Sealed {
     /// Makes a command for the `windlass` binary in which an agent CLI uses this model.
     pub fn windlass_with_agent(&self, name: &str, model: &Model) -> Command {
         let mut command = self.windlass();
-        command.envs(self.prepare(recipe::for_agent(name, &model.url())));
+        command.envs(self.agent_env(name, model));
         command
     }
 
@@ -155,8 +155,18 @@ impl Sealed {
     /// Makes a command for an agent CLI that uses only the scripted model.
     pub fn agent(&self, name: &str, bin: &Path, model: &Model) -> Command {
         let mut command = self.command(bin);
-        command.envs(self.prepare(recipe::for_agent(name, &model.url())));
+        command.envs(self.agent_env(name, model));
         command
+    }
+
+    /// Returns the variables with which an agent CLI uses only the scripted model, and writes its files.
+    pub fn agent_env(&self, name: &str, model: &Model) -> Vec<(&'static str, String)> {
+        let mut env = self.prepare(recipe::for_agent(name, &model.url()));
+        // Some leave reports of their errors there.
+        let temporary = self.root().join("tmp");
+        fs::create_dir_all(&temporary).expect("a folder of the sealed place");
+        env.push(("TMPDIR", temporary.display().to_string()));
+        env
     }
 
     /// Returns Claude Code's transcript of a session, if there is one.

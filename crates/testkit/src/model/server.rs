@@ -185,7 +185,8 @@ fn take_turn(incoming: Incoming, shared: &Shared) -> (Request, Option<Turn>) {
     shared.arrived.notify_all();
     let turn = match (request.kind, request.wire) {
         (Kind::Main | Kind::Subagent, _) => Some(state.script.choose(&request)),
-        (Kind::Side, Some(wire)) => Some(wire.format().aside(&request)),
+        // Without tokens: the CLI's sums are those of the script.
+        (Kind::Side, Some(wire)) => Some(wire.format().aside(&request).tokens(0, 0)),
         (Kind::Side | Kind::Other, _) => None,
     };
     (request, turn)
