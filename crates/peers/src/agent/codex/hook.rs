@@ -38,7 +38,7 @@ struct Payload {
 pub(super) fn read_hook(event: &str, payload: &[u8]) -> HookKind {
     let payload: Payload = serde_json::from_slice(payload).unwrap_or_default();
     match event {
-        TOOL | TOOL_OF_READER if payload.tool_name == tools::QUESTION => {
+        TOOL | TOOL_OF_READER if tools::is_question(&payload.tool_name) => {
             HookKind::Question { questions: read_questions(&payload.tool_input) }
         }
         TOOL => HookKind::Tool(read_tool(payload)),
@@ -81,15 +81,17 @@ fn read_questions(input: &Value) -> Vec<Question> {
     }
 }
 
+/// Reads a question in either of its forms. An option is a label, or an object with one.
 fn read_question(question: &Value) -> Option<Question> {
     let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
-    let option = |option| {
+    let option = |option: &Value| {
         let description = text(option, "description").filter(|description| !description.is_empty());
-        Some(QuestionOption { label: text(option, "label")?, description })
+        let label = option.as_str().map(str::to_owned).or_else(|| text(option, "label"))?;
+        Some(QuestionOption { label, description })
     };
     let options = question.get("options").and_then(Value::as_array).into_iter().flatten();
     Some(Question {
-        text: text(question, "question")?,
+        text: text(question, "question").or_else(|| text(question, "title"))?,
         options: options.filter_map(option).collect(),
         several: false,
         // The CLI's own dialogue accepts free text, too.
@@ -130,7 +132,7 @@ fn refuse(reason: &str) -> Printed {
 }
 
 fn is_question(payload: &[u8]) -> bool {
-    serde_json::from_slice::<Payload>(payload).is_ok_and(|payload| payload.tool_name == tools::QUESTION)
+    serde_json::from_slice::<Payload>(payload).is_ok_and(|payload| tools::is_question(&payload.tool_name))
 }
 
 /// Writes answers for the agent. A hook cannot fill in a tool's result, so the refusal carries them.
@@ -221,6 +223,15 @@ mod tests {
             "{said:?}"
         );
         assert_eq!(write_answer(TOOL, &asked, &HookAnswer::Pass).exit, 2);
+        let titled = json!({ "questions": [{ "title": "Which?", "options": ["80"] }] });
+        let HookKind::Question { questions } = read_hook(TOOL, &payload("request_user_input_async", titled))
+        else {
+            panic!("a question")
+        };
+        assert_eq!(
+            (questions[0].text.as_str(), &questions[0].options),
+            ("Which?", &vec![option("80", None)])
+        );
         let other = payload("request_user_input", json!({ "what": 1 }));
         let raw = HookKind::Question { questions: vec![Question::open(r#"{"what":1}"#)] };
         assert_eq!(read_hook(TOOL, &other), raw);

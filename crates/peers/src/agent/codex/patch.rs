@@ -1,17 +1,15 @@
 //! Finds the files that a patch of Codex changes, for rules about files.
 
 use serde_json::{Value, json};
+use windlass_core::hook::SEVERAL_FILES;
 
 /// The lines of a patch that name a file.
 const HEADERS: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
-/// Joins the files of a patch that changes several. No rule about files can grant such a path, and every one
-/// may mean it, so a rule stops the patch unless it is about all files.
-const SEVERAL: &str = "\0";
 
 /// Returns the input of a patch with the files that it changes.
 pub(super) fn input(input: Value) -> Value {
     let Some(text) = input.get("command").and_then(Value::as_str) else { return input };
-    json!({ "file_path": files(text).join(SEVERAL), "patch": text })
+    json!({ "file_path": files(text).join(SEVERAL_FILES.encode_utf8(&mut [0; 4])), "patch": text })
 }
 
 fn files(patch: &str) -> Vec<&str> {
@@ -33,6 +31,7 @@ mod tests {
         assert_eq!(files(text), ["a.rs", "b/c d.rs", "e"]);
         let read = input(json!({ "command": "*** Begin Patch\n*** Add File: src/x\n+1\n*** End Patch" }));
         assert_eq!(read["file_path"], "src/x");
+        assert_eq!(input(json!({ "command": text }))["file_path"], "a.rs\0b/c d.rs\0e");
         assert_eq!(input(json!({ "x": 1 })), json!({ "x": 1 }));
     }
 }

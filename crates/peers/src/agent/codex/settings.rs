@@ -150,7 +150,9 @@ fn set_tools(all: &mut Table, turn: &TurnRequest<'_>) {
     // With it the agent may ask a person, and a hook answers.
     set(all, &["features", "default_mode_request_user_input"], true);
     if !has(ToolName::Task, tools::SUBAGENT) {
+        // Two generations of models have subagents of their own.
         set(all, &["features", "multi_agent"], false);
+        set(all, &["agents", "enabled"], false);
     }
     if settings.isolation == Isolation::Permissive {
         return;
