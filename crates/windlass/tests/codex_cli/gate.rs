@@ -69,3 +69,69 @@ fn a_question_is_answered_through_the_hook() {
     assert!(told.contains("Neither, use 9090") && told.contains("Which port?"), "{told}");
     assert_eq!(model.sessions().len(), 1);
 }
+
+/// A model that this version of Codex knows. Its tools are called from a script, and it has the patch tool.
+const KNOWN: &str = "  - prompt: go\n    model: gpt-6.1-sol\n";
+
+fn script(code: &str) -> windlass_testkit::Turn {
+    tool("exec", json!(code))
+}
+
+#[test]
+fn the_tools_in_a_script_of_the_agent_pass_the_gate_too() {
+    let stage = Stage::new(require_agent!("codex"));
+    stage.sealed.write("config/windlass/config.toml", "[permissions]\ndeny = [\"Bash(touch *)\"]\n");
+    let model = Model::script([
+        script("text(await tools.exec_command({cmd: 'echo 1 > one'}));"),
+        script("try { text(await tools.exec_command({cmd: 'touch two'})); } catch (e) { text(String(e)); }"),
+        say("done"),
+    ])
+    .start();
+    let ended = stage.run(&model, KNOWN, &[]);
+
+    ended.assert_ended(0, "completed", "turn_done");
+    let decided: Vec<String> = ended.decisions().into_iter().map(|(_, decision)| decision).collect();
+    assert_eq!(decided, ["allow", "deny", "pass"], "{}", ended.story());
+    assert!(stage.repo("one").exists() && !stage.repo("two").exists());
+}
+
+#[test]
+fn a_rule_about_files_holds_for_each_file_of_a_patch() {
+    let stage = Stage::new(require_agent!("codex"));
+    stage.sealed.write("config/windlass/config.toml", "[permissions]\ndeny = [\"Edit(secret/**)\"]\n");
+    let patch = |files: &[&str]| {
+        let add = |file: &&str| format!("*** Add File: {file}\\n+x\\n");
+        let files: String = files.iter().map(add).collect();
+        let text = format!("*** Begin Patch\\n{files}*** End Patch");
+        script(&format!(
+            "try {{ text(await tools.apply_patch('{text}')); }} catch (e) {{ text(String(e)); }}"
+        ))
+    };
+    let model = Model::script([
+        patch(&["a", "b"]),
+        patch(&["c", "secret/d"]),
+        patch(&["x/../secret/e"]),
+        say("done"),
+    ])
+    .start();
+    let ended = stage.run(&model, KNOWN, &[]);
+
+    ended.assert_ended(0, "completed", "turn_done");
+    let decided: Vec<(String, String)> = ended.decisions();
+    let of = |decision: &str| ("apply_patch".to_owned(), decision.to_owned());
+    assert_eq!(decided[..3], [of("allow"), of("deny"), of("deny")], "{}", ended.story());
+    assert!(stage.repo("a").exists() && stage.repo("b").exists());
+    assert!(!stage.repo("c").exists() && !stage.repo("secret").exists());
+}
+
+#[test]
+fn a_subagent_needs_a_rule_that_allows_it() {
+    let stage = Stage::new(require_agent!("codex"));
+    let model = Model::script([say("hi")]).default(say("hi")).start();
+    for (isolation, has_subagents) in [("strict", false), ("minimal", true)] {
+        let ended = stage.run(&model, KNOWN, &["--isolation", isolation]);
+        ended.assert_ended(0, "completed", "turn_done");
+        let request = model.requests().pop().unwrap();
+        assert_eq!(request.body.to_string().contains("spawn_agent"), has_subagents, "{isolation}");
+    }
+}
