@@ -4,6 +4,7 @@
 //! the name of the driver and asks it. The runtime chooses the driver of a run; the engine decides what
 //! follows from an agent's output.
 
+mod acp;
 mod channel;
 mod claude;
 mod dialect;
