@@ -31,6 +31,9 @@ pub struct Launch {
     /// the child prints a line with this mark or the file has an [`END_OF_INPUT`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stdin_until: Option<LineMark>,
+    /// The time between the end of an open input and the end of the child. `None` means no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub linger_ms: Option<u64>,
     /// The time after which the host ends the child.
     #[serde(default)]
     pub deadline_ms: Option<u64>,
@@ -77,6 +80,8 @@ pub enum EndedBy {
     Deadline,
     /// Someone sent SIGTERM to the host.
     Request,
+    /// The child did not end after the end of its input.
+    Linger,
 }
 
 const CGROUP: &str = "windlass.session.";

@@ -171,6 +171,12 @@ impl Channel {
     }
 }
 
+/// Tells the CLI of a turn that its work is cancelled. Returns false if the signal is enough for it.
+pub fn cancel(dialect: &dyn Dialect, dir: &Path) -> bool {
+    let line = dialect.cancel(&input(dir));
+    !line.is_empty() && write(dir, &line).is_ok()
+}
+
 /// Returns everything that was written for the CLI.
 fn input(dir: &Path) -> Vec<u8> {
     std::fs::read(dir.join(names::INPUT)).unwrap_or_default()

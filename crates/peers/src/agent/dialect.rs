@@ -73,6 +73,13 @@ pub trait Dialect: fmt::Debug + Send + Sync {
     /// is the data that the CLI sent to the hook; it is empty for a tool and for a stop.
     fn write_answer(&self, event: &str, payload: &[u8], answer: &HookAnswer) -> Printed;
 
+    /// Writes what the CLI gets before Windlass ends it in the middle of its work, for its standard input. `input` is
+    /// everything that was written so far. Most CLIs need only the signal.
+    fn cancel(&self, input: &[u8]) -> Vec<u8> {
+        let _ = input;
+        Vec::new()
+    }
+
     /// Judges how a turn went, once its process is over. Most dialects leave this to the transcript,
     /// which judges by the typed results from their reader.
     fn judge(&self, transcript: &Transcript, over: ProcessEnd<'_>, stderr: &str) -> SessionVerdict {

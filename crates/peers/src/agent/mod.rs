@@ -17,7 +17,7 @@ mod turn;
 use serde::Serialize;
 use windlass_core::hook::ToolName;
 
-pub use channel::{Channel, ChannelItem};
+pub use channel::{Channel, ChannelItem, cancel};
 pub use dialect::{Agents, Dialect, Printed, ReadLine};
 pub use lines::{AgentLines, read_stream};
 pub use transcript::{ProcessEnd, Transcript};

@@ -191,7 +191,7 @@ impl Conversation {
                 let result: PromptResult = serde_json::from_str(result)?;
                 let spent = self.spent();
                 let usage = usage::read(&result, &self.agent, spent);
-                let failure = failure::of_stop(&result.stop_reason);
+                let failure = failure::of_result(&result, &self.agent, text.as_deref());
                 TurnResult { failure, text: text.clone(), usage, num_turns: 1, ..TurnResult::default() }
             }
             Err(error) => {
@@ -249,7 +249,7 @@ impl Conversation {
             return Ok(());
         }
         let params: PermissionParams<'_> = serde_json::from_str(params)?;
-        let side = params.session_id != self.session;
+        let side = self.is_side(&params.session_id);
         let call = self.updates.ask(&params.tool_call, side, out);
         let turn = self.notes.as_ref().map_or("", |notes| &notes.turn);
         let refusal = self.permissions.ask(turn, id, &call, params.options, out);
@@ -257,12 +257,17 @@ impl Conversation {
         Ok(())
     }
 
+    /// Decides whether an update is from another conversation, that of a subagent.
+    fn is_side(&self, session: &str) -> bool {
+        !self.session.is_empty() && session != self.session
+    }
+
     fn notice(&mut self, message: &Message<'_>, out: &mut Vec<AgentEvent>) -> serde_json::Result<()> {
         let params = message.params.map_or("{}", |raw| raw.get());
         match message.method.as_ref() {
             "session/update" => {
                 let UpdateParams { session_id, update } = serde_json::from_str(params)?;
-                let side = session_id != self.session;
+                let side = self.is_side(&session_id);
                 if self.is_open {
                     self.updates.read(&update, side, out);
                 } else if update.session_update == "usage_update" {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use windlass_core::agent::{ApiTrouble, FailureCause, TurnFailure};
 
-use super::wire::RpcError;
+use super::wire::{PromptResult, RpcError};
 
 /// The error of an agent whose user is not logged in.
 const LOGIN_NEEDED: i64 = -32000;
@@ -14,8 +14,22 @@ const INTERNAL: i64 = -32603;
 const STATUS: &[&str] =
     &["status", "statusCode", "httpStatus", "httpStatusCode", "status_code", "http_status_code"];
 
+/// The only agent that is known to call a prompt without any answer of the model a success. It reports the usage of
+/// every other prompt.
+const HIDES_ERRORS: &str = "Copilot";
+
+/// Returns the failure of a prompt that has a result. `said` is the agent's last message.
+pub(super) fn of_result(result: &PromptResult, agent: &str, said: Option<&str>) -> Option<TurnFailure> {
+    let failure = of_stop(&result.stop_reason);
+    if failure.is_some() || agent != HIDES_ERRORS || result.usage.is_some() {
+        return failure;
+    }
+    let cause = FailureCause::Api(ApiTrouble::Transient);
+    Some(TurnFailure { cause, word: "no answer".to_owned(), said: said.map(str::to_owned) })
+}
+
 /// Returns the failure that a reason to stop means. Most are the normal end of a prompt.
-pub(super) fn of_stop(reason: &str) -> Option<TurnFailure> {
+fn of_stop(reason: &str) -> Option<TurnFailure> {
     let (cause, said) = match reason {
         "max_tokens" => (FailureCause::OwnLimit, "the answer reached the model's limit of tokens"),
         "max_turn_requests" => {
@@ -42,6 +56,9 @@ pub(super) fn of_error(method: &str, error: &RpcError) -> TurnFailure {
 fn cause(error: &RpcError) -> FailureCause {
     match (status(error), error.code) {
         (Some(status), _) => FailureCause::Api(trouble(status)),
+        (None, _) if error.data.get("errorName").is_some_and(|name| name == "ProviderAuthError") => {
+            FailureCause::Api(ApiTrouble::Login)
+        }
         (None, LOGIN_NEEDED) => FailureCause::Api(ApiTrouble::Login),
         (None, CANCELLED) => FailureCause::CutOff,
         (None, INTERNAL) => FailureCause::Api(ApiTrouble::Transient),

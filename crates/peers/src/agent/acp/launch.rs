@@ -2,6 +2,8 @@
 //!
 //! Pure: the caller writes the files. The agent reads its own settings, so nothing of the user's is touched.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 use windlass_core::graph::workflow::Effort;
 use windlass_core::hook::permission::Isolation;
@@ -10,6 +12,13 @@ use windlass_core::launch::files::{CONVERSATION, INPUT};
 
 use super::super::turn::{Prepared, TurnPaths, TurnRequest, UserEnvironment};
 use super::wire::{self, LAST};
+
+/// The time for an agent to end after its conversation. Some never end by themselves.
+const LINGER_MS: u64 = 10_000;
+
+/// Variables with which an agent asks before each tool, by the name of its program. The rules of Windlass then apply
+/// to all of them.
+const ASKS: &[(&str, &str, &str)] = &[("opencode", "OPENCODE_PERMISSION", r#"{"*":"ask"}"#)];
 
 /// What a conversation needs to know about its turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -41,6 +50,10 @@ pub(super) fn prepare(
     let argv = std::iter::once(&driver.program).chain(&driver.args).cloned().collect();
     let mut launch = turn.launch(paths, outside, argv, Some(&input));
     launch.stdin_until = Some(LineMark { key: "id".to_owned(), value: LAST.to_owned() });
+    launch.linger_ms = Some(LINGER_MS);
+    let known = Path::new(&driver.program).file_name();
+    let asks = ASKS.iter().filter(|(program, ..)| known.is_some_and(|name| name == *program));
+    launch.env.extend(asks.map(|(_, name, value)| ((*name).to_owned(), (*value).to_owned())));
     let written = serde_json::to_vec(&notes_of(turn)).unwrap_or_default();
     Prepared { launch, files: vec![(input, wire::initialize()), (notes, written)], links: Vec::new() }
 }

@@ -96,6 +96,10 @@ impl Dialect for Acp {
         None
     }
 
+    fn cancel(&self, input: &[u8]) -> Vec<u8> {
+        wire::cancel(input)
+    }
+
     fn write_answer(&self, _: &str, _: &[u8], answer: &HookAnswer) -> Printed {
         hook::write_answer(answer)
     }

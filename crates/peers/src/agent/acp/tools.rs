@@ -73,7 +73,10 @@ impl KnownCall {
             .map(|name| shorten(name, NAME_MAX))
             .or(own_name(update))
             .or(self.name.take());
-        self.kind = short(&update.kind).or(self.kind.take());
+        // Some agents ask for a permission with a kind that says less than the call itself.
+        let is_vague = |kind: &String| kind == "other";
+        self.kind =
+            short(&update.kind).filter(|kind| !is_vague(kind) || self.kind.is_none()).or(self.kind.take());
         self.title = update.title.clone().filter(|title| title.len() <= INPUT_MAX).or(self.title.take());
         if let Some(input) = update.raw_input.filter(|input| input.get().len() <= INPUT_MAX).and_then(input) {
             self.input = Some(input);

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use windlass_core::launch::END_OF_INPUT;
 
 /// The ids of the requests that Windlass sends.
 pub(super) const INITIALIZE: &str = "windlass-initialize";
@@ -192,6 +193,30 @@ pub(super) fn no_method(id: &str) -> Vec<u8> {
 /// Ends a request that the agent cancelled.
 pub(super) fn cancelled(id: &str) -> Vec<u8> {
     error(id, CANCELLED, "cancelled")
+}
+
+/// Cancels the last prompt of an input, and ends the input.
+pub(super) fn cancel(input: &[u8]) -> Vec<u8> {
+    #[derive(Deserialize)]
+    struct SentPrompt {
+        id: String,
+        params: PromptParams,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct PromptParams {
+        session_id: String,
+    }
+    let sent = input.split(|byte| *byte == b'\n').rev().find_map(|line| {
+        let sent: SentPrompt = serde_json::from_slice(line).ok()?;
+        prompt_number(&sent.id).map(|_| sent.params.session_id)
+    });
+    let mut written = sent.map_or_else(Vec::new, |session| {
+        let params = json!({ "sessionId": session });
+        line(&format!(r#"{{"jsonrpc":"2.0","method":"session/cancel","params":{params}}}"#))
+    });
+    written.push(END_OF_INPUT);
+    written
 }
 
 fn error(id: &str, code: i64, message: &str) -> Vec<u8> {
