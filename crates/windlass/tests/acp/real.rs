@@ -144,9 +144,15 @@ fn gemini_is_kept_from_stopping_in_one_conversation() {
     in_session(&gemini(require_agent!("gemini")));
 }
 
+/// Version 0.61.0 offers to load conversations, and does not find its own.
 #[test]
-fn gemini_loads_a_conversation_and_is_refused_a_tool() {
-    resumed_and_refused(&gemini(require_agent!("gemini")));
+fn gemini_does_not_find_its_conversation_again_and_the_run_says_so() {
+    let cli = gemini(require_agent!("gemini"));
+    let model = Model::script([]).default(say("More is left.")).start();
+    let ended = cli.stage(&model).run(&["--mode", "resume"]);
+    ended.assert_ended(4, "failed", "agent_failed", 1);
+    let detail = ended.of("run.finished")[0]["detail"].as_str().unwrap().to_owned();
+    assert!(detail.starts_with("session: Internal error: "), "{detail}");
 }
 
 #[test]

@@ -117,7 +117,7 @@ impl Conversation {
             Ok("null") => Opened::default(),
             Ok(result) => serde_json::from_str(result)?,
             Err(error) => {
-                self.fail(failure::of_error("session", error), out);
+                self.fail(failure::of_opening(error), out);
                 return Ok(());
             }
         };

@@ -42,6 +42,15 @@ fn of_stop(reason: &str) -> Option<TurnFailure> {
     Some(TurnFailure { cause, word: reason.to_owned(), said: Some(said.to_owned()) })
 }
 
+/// Returns the failure to open a conversation. An agent that does not find an old one will not find it later.
+pub(super) fn of_opening(error: &RpcError) -> TurnFailure {
+    let failure = of_error("session", error);
+    match error.code {
+        INTERNAL if status(error).is_none() => TurnFailure { cause: FailureCause::Other, ..failure },
+        _ => failure,
+    }
+}
+
 /// Returns the failure of a request.
 pub(super) fn of_error(method: &str, error: &RpcError) -> TurnFailure {
     let details = error.data.get("details").or_else(|| error.data.get("message")).or(Some(&error.data));
