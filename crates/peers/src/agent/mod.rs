@@ -6,10 +6,12 @@
 
 mod channel;
 mod claude;
+mod copilot;
 mod dialect;
 pub mod doctor;
 mod lines;
 mod sim;
+mod stamp;
 mod transcript;
 mod turn;
 

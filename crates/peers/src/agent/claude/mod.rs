@@ -14,7 +14,7 @@ use windlass_core::time::Moment;
 
 use super::dialect::{Dialect, Printed, ReadLine};
 use super::turn::{Prepared, TurnPaths, TurnRequest, UserEnvironment};
-use super::{Capabilities, Enforcement, Hold};
+use super::{Capabilities, Enforcement, Hold, stamp};
 
 #[derive(Debug)]
 pub(super) struct Claude;
@@ -112,6 +112,6 @@ impl ReadLine for ClaudeReader {
     }
 
     fn time(&self, line: &str) -> Option<Moment> {
-        parse::time(line)
+        stamp::time(line)
     }
 }
