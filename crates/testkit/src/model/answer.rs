@@ -25,6 +25,22 @@ pub(super) enum Spoken {
     Call(ToolCall),
 }
 
+impl Spoken {
+    pub(super) fn text(&self) -> Option<&str> {
+        match self {
+            Spoken::Text(text) => Some(text),
+            Spoken::Call(_) => None,
+        }
+    }
+
+    pub(super) fn call(&self) -> Option<&ToolCall> {
+        match self {
+            Spoken::Call(call) => Some(call),
+            Spoken::Text(_) => None,
+        }
+    }
+}
+
 impl Answer {
     /// Builds the answer to a request, or returns the reason why it offers no fitting tool.
     pub(super) fn new(turn: &Turn, request: &Request) -> Result<Answer, String> {

@@ -1,6 +1,7 @@
 //! The APIs that the scripted model speaks. Each has a file, and implements [`WireFormat`].
 
 mod anthropic;
+mod chat;
 mod gemini;
 mod openai;
 mod responses;
@@ -22,6 +23,8 @@ pub enum Wire {
     Messages,
     /// OpenAI Responses: Codex.
     Responses,
+    /// OpenAI Chat Completions: OpenCode and Copilot.
+    ChatCompletions,
     /// Google Gemini: Gemini CLI.
     Gemini,
 }
@@ -34,6 +37,7 @@ impl Wire {
             _ if method != "POST" => None,
             _ if path.ends_with("/messages") => Some(Wire::Messages),
             _ if path.ends_with("/responses") => Some(Wire::Responses),
+            _ if path.ends_with("/chat/completions") => Some(Wire::ChatCompletions),
             _ if path.ends_with(":generateContent") || path.ends_with(":streamGenerateContent") => {
                 Some(Wire::Gemini)
             }
@@ -45,6 +49,7 @@ impl Wire {
         match self {
             Wire::Messages => &anthropic::Messages,
             Wire::Responses => &responses::Responses,
+            Wire::ChatCompletions => &chat::ChatCompletions,
             Wire::Gemini => &gemini::Gemini,
         }
     }
@@ -116,6 +121,7 @@ fn request_for_tests(wire: Wire, body: Value) -> Request {
     let path = match wire {
         Wire::Messages => "/v1/messages",
         Wire::Responses => "/v1/responses",
+        Wire::ChatCompletions => "/v1/chat/completions",
         Wire::Gemini => "/v1beta/models/m:streamGenerateContent?alt=sse",
     };
     let body = body.to_string().into_bytes();

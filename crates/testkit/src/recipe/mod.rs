@@ -4,11 +4,15 @@
 
 mod claude;
 mod codex;
+mod copilot;
 mod gemini;
+mod opencode;
 
 pub use claude::claude;
 pub use codex::codex;
+pub use copilot::copilot;
 pub use gemini::gemini;
+pub use opencode::opencode;
 
 /// The name of the model in every recipe that has to name one.
 pub const MODEL: &str = "scripted-model";
@@ -32,6 +36,8 @@ pub fn for_agent(name: &str, url: &str) -> Recipe {
     match name {
         "claude" => claude(url),
         "codex" => codex(url),
+        "opencode" => opencode(url),
+        "copilot" => copilot(url),
         "gemini" => gemini(url),
         _ => panic!("no recipe for `{name}`"),
     }

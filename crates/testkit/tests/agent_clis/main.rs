@@ -6,6 +6,10 @@
 #[cfg(test)]
 mod codex;
 #[cfg(test)]
+mod copilot;
+#[cfg(test)]
 mod gemini;
+#[cfg(test)]
+mod opencode;
 #[cfg(test)]
 mod output;
