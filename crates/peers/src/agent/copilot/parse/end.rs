@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use windlass_core::agent::{AgentEvent, FailureCause, TurnFailure, TurnResult};
 
+use super::message::NO_TOKENS;
 use super::{CopilotLine, CopilotReader};
 
 #[derive(Deserialize)]
@@ -67,6 +68,7 @@ impl CopilotReader {
                 Some(TurnFailure { cause: FailureCause::Other, word, said: None })
             }
         };
-        AgentEvent::Result(Box::new(TurnResult { failure, num_turns: 1, ..TurnResult::default() }))
+        let usage = NO_TOKENS;
+        AgentEvent::Result(Box::new(TurnResult { failure, usage, num_turns: 1, ..TurnResult::default() }))
     }
 }

@@ -15,6 +15,16 @@ use crate::agent::lines::shorten;
 /// The number of bytes of a tool's input to keep for people.
 const SHOWN: usize = 200;
 
+/// The usage of a message or a turn. The tokens are in a file that a killed CLI does not write.
+pub(super) const NO_TOKENS: Usage = Usage {
+    input_tokens: 0,
+    output_tokens: 0,
+    cache_read_tokens: 0,
+    cache_write_tokens: 0,
+    cost_usd: None,
+    is_partial: true,
+};
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct CopilotMessage<'a> {
@@ -68,9 +78,7 @@ impl CopilotReader {
             out.push(AgentEvent::Text { text: message.content, message_id: message_id.clone(), side });
         }
         out.extend(message.tool_requests.into_iter().map(|request| request.event(side)));
-        // The tokens are in a file that a killed CLI does not write.
-        let usage = Usage { is_partial: true, ..Usage::default() };
-        out.push(AgentEvent::Spent { message_id, usage });
+        out.push(AgentEvent::Spent { message_id, usage: NO_TOKENS });
         Ok(())
     }
 

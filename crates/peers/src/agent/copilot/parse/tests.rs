@@ -157,7 +157,7 @@ fn a_used_up_quota_says_when_it_resets() {
 fn an_error_of_a_subagent_does_not_end_the_turn() {
     let error = r#"{"type":"session.error","data":{"errorType":"query","message":"m"},"agentId":"a"}"#;
     let events = parse(&format!("{error}\n{}", r#"{"type":"result","exitCode":0}"#));
-    let result = TurnResult { num_turns: 1, ..TurnResult::default() };
+    let result = TurnResult { usage: message::NO_TOKENS, num_turns: 1, ..TurnResult::default() };
     let notice = AgentEvent::Notice { about: "query".into(), text: "m".into() };
     assert_eq!(events, [notice, AgentEvent::Result(Box::new(result))]);
 }
