@@ -62,11 +62,12 @@ fn without_a_login_the_run_says_how_to_get_one() {
 }
 
 #[test]
-#[ignore = "the CLI repeats the request for a minute before it gives up"]
-fn a_rate_limit_is_waited_for() {
+fn a_spent_plan_is_waited_for() {
     let stage = Stage::new(require_agent!("copilot"));
-    let limited = (0..6).map(|_| usage_limit(Duration::from_secs(1)));
-    let model = Model::script(limited.chain([say("done")])).start();
+    stage.sealed.write("config/windlass/config.toml", "rate_limit_wait = \"1s\"\n");
+    let model = Model::script([usage_limit(Duration::from_secs(5400)), say("done")]).start();
     let ended = run(&stage, &model);
     ended.assert_ended(0, "completed", "turn_done", 1);
+    assert_eq!(api_errors(&ended), ["rate_limit"], "{}", ended.story());
+    assert_eq!(ended.of("session.started").len(), 2, "{}", ended.story());
 }

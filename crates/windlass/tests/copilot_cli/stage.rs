@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use windlass_testkit::procs::{self, Proc};
 use windlass_testkit::programs::cache_folder;
-use windlass_testkit::{Model, Request, Sealed, Turn, eventually, plugin, reply, shell, soon, wait};
+use windlass_testkit::{Model, Request, Sealed, Turn, plugin, reply, shell, soon, wait};
 
 /// The deadline of whatever takes some turns of the CLI on a busy machine.
 pub(crate) const MINUTE: Duration = Duration::from_secs(90);
@@ -39,7 +39,7 @@ impl Stage {
     }
 
     /// Returns every file of the user's own home folder of the CLI, with its content.
-    pub(crate) fn users_files(&self) -> Vec<(PathBuf, Vec<u8>)> {
+    pub(crate) fn users_files(&self) -> Vec<(PathBuf, String)> {
         let mut files = files_below(&self.sealed.home().join(".copilot"));
         files.sort();
         files
@@ -113,12 +113,12 @@ impl Stage {
     }
 }
 
-fn files_below(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+fn files_below(folder: &Path) -> Vec<(PathBuf, String)> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     entries
         .flat_map(|path| match path.is_dir() {
             true => files_below(&path),
-            false => vec![(path.clone(), fs::read(&path).unwrap())],
+            false => vec![(path.clone(), String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned())],
         })
         .collect()
 }
@@ -141,12 +141,6 @@ impl Started {
         let text = fs::read_to_string(&self.stdout).unwrap();
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
         whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-    }
-
-    /// Waits for a line of this type.
-    #[track_caller]
-    pub(crate) fn wait_for(&self, kind: &str) -> Value {
-        eventually(MINUTE, || self.so_far().into_iter().find(|line| line["type"] == kind))
     }
 
     /// Waits for its end.

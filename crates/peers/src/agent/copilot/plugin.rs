@@ -21,8 +21,9 @@ pub(super) const ROLE: &str = "windlass:role";
 const TOOL_HOOK_SECONDS: u64 = 10 * 365 * 24 * 3600;
 /// Time for a stop beyond the checks it waits for.
 const STOP_MARGIN_SECONDS: u64 = 300;
-/// Answers the CLI's own permission questions. They arise after the hook of Windlass has allowed a call.
-const ALLOW_ASKED: &str = r#"echo '{"behavior":"allow"}'"#;
+/// The hook before the CLI checks a permission itself. Without one, a call that the tool hook allows passes
+/// unchecked.
+const CHECK: &str = "permissionRequest";
 
 /// Returns the folder of the plugin.
 pub(super) fn folder(paths: &TurnPaths<'_>) -> PathBuf {
@@ -61,9 +62,9 @@ fn hooks(turn: &TurnRequest<'_>, paths: &TurnPaths<'_>) -> Value {
     let mut hooks = Map::new();
     hooks.insert(TOOL.to_owned(), forwarder(TOOL, "--closed", TOOL_HOOK_SECONDS));
     hooks.insert(STOP.to_owned(), forwarder(STOP, "--open", checks + STOP_MARGIN_SECONDS));
-    // In `strict`, the CLI's own rules limit the files.
-    if turn.settings.isolation != Isolation::Strict {
-        hooks.insert("permissionRequest".to_owned(), command_hook(ALLOW_ASKED, 30));
+    // A silent hook leaves the decision to the CLI, which keeps the tools for files inside the workspace.
+    if turn.settings.isolation == Isolation::Strict {
+        hooks.insert(CHECK.to_owned(), command_hook(":", 30));
     }
     json!({ "version": 1, "hooks": hooks })
 }
