@@ -9,11 +9,15 @@ use serde_json::{Map, Value, json};
 use windlass_core::hook::permission::Isolation;
 
 use super::super::turn::{TurnPaths, UserEnvironment};
+use crate::files::read_bounded;
 
 /// The variable that moves the home folder.
 pub(super) const VARIABLE: &str = "COPILOT_HOME";
 /// The file with the login, and with the folders that the user trusts.
 pub(super) const LOGIN: &str = "config.json";
+const SETTINGS: &str = "settings.json";
+/// The maximum size of the settings in bytes.
+const LARGEST: u64 = 1 << 20;
 /// The folder in the turn's folder.
 const FOLDER: &str = "copilot";
 /// The folder with one folder per conversation.
@@ -22,14 +26,14 @@ const CONVERSATIONS: &str = "session-state";
 /// Files that may contain keys or the whole conversation.
 pub(super) const SECRETS: &[&str] = &[
     "copilot/config.json",
+    "copilot/settings.json",
     "copilot/session-store.db",
     "copilot/session-store.db-wal",
     "copilot/session-store.db-shm",
 ];
 
-/// What `permissive` adds: everything that the user set up, but not what the user once allowed.
+/// What `permissive` adds to the settings: everything that the user set up, but not what the user once allowed.
 const USERS_OWN: &[&str] = &[
-    "settings.json",
     "mcp-config.json",
     "mcp-oauth-config",
     "lsp-config.json",
@@ -69,10 +73,7 @@ pub(super) fn files(
         (paths.home.join(CONVERSATIONS).join("README"), b"The conversations of this run.\n".to_vec()),
         (folder.join(LOGIN), login(isolation, outside.user_settings)),
     ];
-    if isolation != Isolation::Permissive {
-        // An update in the middle of a run would change the agent.
-        files.push((folder.join("settings.json"), json!({ "autoUpdate": false }).to_string().into_bytes()));
-    }
+    files.push((folder.join(SETTINGS), settings(isolation, outside)));
     files
 }
 
@@ -88,6 +89,15 @@ pub(super) fn links(
         links.extend(USERS_OWN.iter().map(|name| (folder.join(name), users.join(name))));
     }
     links
+}
+
+/// Returns the text of the settings: the user's for `permissive`. A copy, because the CLI would put its locks and
+/// its changes where a link leads.
+fn settings(isolation: Isolation, outside: &UserEnvironment<'_>) -> Vec<u8> {
+    let users = users(None, outside.env).filter(|_| isolation == Isolation::Permissive);
+    let users = users.and_then(|users| read_bounded(&users.join(SETTINGS), LARGEST).ok());
+    // An update in the middle of a run would change the agent.
+    users.unwrap_or_else(|| json!({ "autoUpdate": false }).to_string().into_bytes())
 }
 
 /// Returns the text of the login file: all of the user's for `permissive`, else only the login, because a

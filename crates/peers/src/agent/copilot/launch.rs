@@ -61,21 +61,21 @@ fn arguments(turn: &TurnRequest<'_>, paths: &TurnPaths<'_>) -> Vec<String> {
     argv
 }
 
-/// Returns the flags of a preset. No preset allows all tools: the CLI runs only what a hook allows, so a hook that
-/// does not run allows nothing.
+/// Returns the flags of a preset. No preset allows all tools: a tool that needs a permission runs only if the hook
+/// allows it, so a hook that does not run allows nothing.
 fn limits(isolation: Isolation, paths: &TurnPaths<'_>) -> Vec<String> {
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     match isolation {
         // Tools for files reach the workspace, the temporary folder, and the files of the run.
         Isolation::Strict => {
-            let mut flags = words(&["--no-custom-instructions", "--disable-builtin-mcps"]);
-            flags.extend(words(&["--allow-tool=write"]));
+            let mut flags =
+                words(&["--no-custom-instructions", "--disable-builtin-mcps", "--allow-tool=write"]);
             flags.push(format!("--available-tools={}", tools::STRICT.join(",")));
             flags.extend(paths.home.parent().map(|run| format!("--add-dir={}", text(run))));
             flags
         }
-        Isolation::Minimal => words(&["--disable-builtin-mcps", "--allow-all-paths", "--allow-all-urls"]),
-        Isolation::Permissive => words(&["--allow-all-paths", "--allow-all-urls"]),
+        Isolation::Minimal => words(&["--disable-builtin-mcps"]),
+        Isolation::Permissive => Vec::new(),
     }
 }
 
