@@ -42,6 +42,8 @@ const WORDS: &[&str] = &[
 const PLACES: &[&str] = &[
     // The dialect.
     "crates/peers/src/agent/claude/",
+    // Copilot's hooks use some of the same words.
+    "crates/peers/src/agent/copilot/hook.rs",
     // The simulated agent, which also speaks Claude Code's format.
     "crates/pawl/src/sim/",
     // The one table of spellings that people may write.

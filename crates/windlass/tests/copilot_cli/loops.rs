@@ -67,3 +67,18 @@ fn every_turn_of_a_resumed_conversation_adds_its_own_usage() {
     let seen = ["input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"];
     assert_eq!(seen.map(|name| usage[name].as_u64()), [3110, 91, 1100, 0].map(Some), "{}", ended.story());
 }
+
+#[test]
+fn a_promise_is_looked_for_after_each_turn() {
+    let stage = Stage::new(require_agent!("copilot"));
+    let mut workflow = workflow("in_session", 9);
+    workflow["loop"]["completionPromise"] = json!("ALL DONE");
+    workflow["loop"].as_object_mut().unwrap().remove("completionMarker");
+    let folder = stage.plugin(&workflow);
+    let model = Model::script([say("more is left"), say("<promise>ALL DONE</promise>")]).start();
+    let ended = stage.run(&model, &["--plugin", &folder]);
+
+    ended.assert_ended(0, "completed", "promise", 2);
+    assert_eq!(ended.of("session.started").len(), 2);
+    assert!(ended.stderr.contains("`resume` instead of `in_session`"), "{}", ended.stderr);
+}

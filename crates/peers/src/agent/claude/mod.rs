@@ -40,6 +40,7 @@ impl Dialect for Claude {
             chooses_session_id: false,
             hooks: &["PreToolUse", "Stop"],
             stop_block: true,
+            silent_stop: false,
             permissions: true,
             questions: true,
             mcp: true,

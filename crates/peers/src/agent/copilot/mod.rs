@@ -44,6 +44,7 @@ impl Dialect for Copilot {
             resume: true,
             hooks: &[hook::TOOL, hook::STOP],
             stop_block: true,
+            silent_stop: true,
             permissions: true,
             mcp: true,
             models: true,
