@@ -176,7 +176,12 @@ fn an_unknown_workflow_or_driver_is_configuration() {
         3,
         &["no workflow `e2e`", "hint: there are: loop"],
     );
-    assert_fails(&stage, &["loop", "x", "--driver", "emacs"], 3, &["no driver `emacs`", "there are: claude, "]);
+    assert_fails(
+        &stage,
+        &["loop", "x", "--driver", "emacs"],
+        3,
+        &["no driver `emacs`", "there are: claude, "],
+    );
     assert_fails(&stage, &["workflow", "show", "e2e"], 3, &["no workflow `e2e`"]);
 }
 

@@ -3,7 +3,8 @@
 use std::fs;
 
 use rustix::process::Signal;
-use windlass_testkit::{Gate, Model, require_agent, say, shell, write};
+use serde_json::json;
+use windlass_testkit::{Gate, Model, require_agent, say, shell, tool, write};
 
 use crate::stage::{INPUT, MINUTE, Stage, one_turn};
 
@@ -97,4 +98,28 @@ fn a_run_whose_windlass_was_killed_resumes_the_conversation() {
     assert_eq!(finished[0]["status"], "completed", "{}", ended.story());
     assert_eq!(model.sessions().len(), 1);
     stage.assert_nobody_left();
+}
+
+#[test]
+fn a_rule_about_files_holds_for_each_file_of_a_patch() {
+    let stage = Stage::new(require_agent!("copilot"));
+    stage.sealed.write("config/windlass/config.toml", "[permissions]\ndeny = [\"Edit(secret/**)\"]\n");
+    let patch = |name: &str| {
+        tool(
+            "apply_patch",
+            json!(format!(
+                "*** Begin Patch\n*** Add File: {name}\n+x\n*** Add File: {name}2\n+x\n*** End Patch\n"
+            )),
+        )
+    };
+    let model = Model::script([patch("secret/made"), patch("made"), say("done")]).start();
+    let flags = ["--plugin", &stage.plugin(&one_turn()), "--model", "gpt-5.3-codex"];
+    let mut command = stage.command(&model, INPUT, &flags);
+    command.env("COPILOT_PROVIDER_WIRE_API", "responses");
+    let ended = stage.start(command).end();
+
+    ended.assert_ended(0, "completed", "turn_done", 1);
+    assert_eq!(ended.decisions("tool"), ["deny", "allow"], "{}", ended.story());
+    let exists = |name: &str| stage.sealed.repo().join(name).exists();
+    assert_eq!(["secret/made", "secret/made2", "made", "made2"].map(exists), [false, false, true, true]);
 }

@@ -1,7 +1,7 @@
 //! Copilot's names for its tools and their inputs.
 
 use serde_json::{Map, Value};
-use windlass_core::hook::{ToolCall, ToolName};
+use windlass_core::hook::{SEVERAL_FILES, ToolCall, ToolName};
 
 use super::patch;
 
@@ -88,16 +88,14 @@ pub(super) fn call(written: String, input: Value) -> ToolCall {
     ToolCall { tool, name, input }
 }
 
-/// Builds the call of a patch. Rules are about one file, so a patch of several files is refused; the agent
-/// then makes one patch per file.
+/// Builds the call of a patch. Rules hold for each of its files. A patch without a file is refused.
 fn patch_call(name: String, patch: &str) -> ToolCall {
-    match patch::files(patch).as_slice() {
-        [file] => {
-            let input = serde_json::json!({ "path": file, "patch": patch });
-            ToolCall { tool: ToolName::Edit, name, input }
-        }
-        _ => unreadable(),
+    let files = patch::files(patch);
+    if files.is_empty() {
+        return unreadable();
     }
+    let path = files.join(&SEVERAL_FILES.to_string());
+    ToolCall { tool: ToolName::Edit, name, input: serde_json::json!({ "path": path, "patch": patch }) }
 }
 
 /// A call without a name, which every preset refuses.
@@ -171,16 +169,18 @@ mod tests {
     }
 
     #[test]
-    fn a_patch_is_an_edit_of_its_only_file() {
-        let patch = "*** Begin Patch\n*** Update File: src/a.rs\n@@\n-a\n+b\n*** End Patch";
+    fn a_patch_is_an_edit_of_each_of_its_files() {
+        let patch =
+            "*** Begin Patch\n*** Update File: src/a.rs\n@@\n-a\n+b\n*** Delete File: b\n*** End Patch";
         let edit = call("apply_patch".into(), json!(patch));
-        assert_eq!((edit.tool, &edit.input["path"]), (ToolName::Edit, &json!("src/a.rs")));
+        assert_eq!((edit.tool, &edit.input["path"]), (ToolName::Edit, &json!("src/a.rs\0b")));
     }
 
     #[test]
     fn a_patch_whose_files_no_rule_can_judge_has_no_name() {
-        let several = "*** Begin Patch\n*** Add File: a\n+x\n*** Delete File: secret\n*** End Patch";
-        for input in [json!(several), json!(""), json!({ "input": several }), Value::Null] {
+        for input in
+            [json!("*** Begin Patch\n*** End Patch"), json!(""), json!({ "input": "x" }), Value::Null]
+        {
             assert_eq!(call("apply_patch".into(), input.clone()).name, "", "{input}");
         }
     }
