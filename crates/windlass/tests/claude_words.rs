@@ -44,6 +44,8 @@ const PLACES: &[&str] = &[
     "crates/peers/src/agent/claude/",
     // Codex, whose hooks are made after Claude Code's.
     "crates/peers/src/agent/codex/",
+    // Copilot's hooks use some of the same words.
+    "crates/peers/src/agent/copilot/hook.rs",
     // The simulated agent, which also speaks Claude Code's format.
     "crates/pawl/src/sim/",
     // The one table of spellings that people may write.

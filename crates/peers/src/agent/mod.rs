@@ -8,10 +8,12 @@ mod acp;
 mod channel;
 mod claude;
 mod codex;
+mod copilot;
 mod dialect;
 pub mod doctor;
 mod lines;
 mod sim;
+mod stamp;
 mod transcript;
 mod turn;
 
@@ -65,6 +67,8 @@ pub struct Capabilities {
     pub hooks: &'static [&'static str],
     /// A hook can keep it from stopping.
     pub stop_block: bool,
+    /// Does not tell its last message to the hook that can keep it from stopping.
+    pub silent_stop: bool,
     /// Asks before it uses a tool.
     pub permissions: bool,
     /// Can ask a person.

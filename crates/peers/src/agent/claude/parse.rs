@@ -7,7 +7,6 @@ mod assistant;
 mod content;
 mod control;
 mod result;
-mod stamp;
 mod system;
 #[cfg(test)]
 mod tests;
@@ -22,8 +21,6 @@ use windlass_core::agent::{AgentEvent, ApiTrouble};
 /// The beginnings of the frequent kinds, as the CLI writes them, which save a search for the kind.
 const ASSISTANT: &str = r#"{"type":"assistant","#;
 const USER: &str = r#"{"type":"user","#;
-
-pub(super) use stamp::time;
 
 pub(super) fn read_line(line: &str, out: &mut Vec<AgentEvent>) -> serde_json::Result<()> {
     if line.starts_with(ASSISTANT) {
