@@ -9,6 +9,7 @@ mod claude;
 mod dialect;
 pub mod doctor;
 mod lines;
+mod opencode;
 mod sim;
 mod transcript;
 mod turn;
