@@ -32,8 +32,6 @@ pub(super) struct OpencodeReader {
     open: Usage,
     /// The error of the step was reported. OpenCode and the plugin both print it.
     has_failed: bool,
-    /// The plugin ends the turn, because the service asks to wait for long.
-    gives_up: bool,
 }
 
 impl ReadLine for OpencodeReader {

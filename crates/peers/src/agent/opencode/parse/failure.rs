@@ -12,23 +12,32 @@ impl OpencodeReader {
     pub(super) fn read_error(&mut self, line: &str, out: &mut Vec<AgentEvent>) -> serde_json::Result<()> {
         let ErrorLine { timestamp, error } = serde_json::from_str(line)?;
         // The plugin's line comes first and knows the cause; OpenCode's may be `Unexpected server error`.
-        if std::mem::replace(&mut self.has_failed, true) {
+        if self.has_failed {
             return Ok(());
         }
-        let cause = match cause(&error) {
-            FailureCause::CutOff if self.gives_up => FailureCause::Api(ApiTrouble::RateLimit),
-            cause => cause,
-        };
-        if cause == FailureCause::Api(ApiTrouble::RateLimit) && !self.gives_up {
+        let cause = cause(&error);
+        if cause == FailureCause::Api(ApiTrouble::RateLimit) {
             let headers = error.data.response_headers.as_ref();
             let resets_at = headers.and_then(retry_after).map(|wait| Moment(timestamp.saturating_add(wait)));
             out.push(AgentEvent::RateLimit(RateLimit { rejected: true, resets_at, limit: None }));
         }
         let said = Some(error.data.message).filter(|message| !message.is_empty());
-        let failure = Some(TurnFailure { cause, word: error.name, said });
+        self.fail(cause, &error.name, said, out);
+        Ok(())
+    }
+
+    /// Reports that the turn failed.
+    pub(super) fn fail(
+        &mut self,
+        cause: FailureCause,
+        word: &str,
+        said: Option<String>,
+        out: &mut Vec<AgentEvent>,
+    ) {
+        self.has_failed = true;
+        let failure = Some(TurnFailure { cause, word: word.to_owned(), said });
         let usage = std::mem::take(&mut self.open);
         out.push(AgentEvent::Result(Box::new(TurnResult { failure, usage, ..TurnResult::default() })));
-        Ok(())
     }
 }
 

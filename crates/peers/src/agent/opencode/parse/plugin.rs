@@ -1,6 +1,6 @@
 //! The lines of the plugin: what `opencode run` does not print.
 
-use windlass_core::agent::{AgentEvent, ApiRetry, RateLimit};
+use windlass_core::agent::{AgentEvent, ApiRetry, ApiTrouble, FailureCause, RateLimit};
 use windlass_core::time::Moment;
 
 use super::super::schema::{CallLine, RetryLine, SideLine, StartLine, StepPart, TextPart, ToolPart};
@@ -33,12 +33,13 @@ impl OpencodeReader {
             max_retries: MAX_RETRIES,
             delay_ms: u64::try_from(next.saturating_sub(retry.timestamp)).unwrap_or_default(),
             status: None,
-            error: retry.message,
+            error: retry.message.clone(),
         }));
         if retry.gives_up {
-            self.gives_up = true;
             let resets_at = Some(Moment(next));
             out.push(AgentEvent::RateLimit(RateLimit { rejected: true, resets_at, limit: None }));
+            // OpenCode ends without an error, and with code 0.
+            self.fail(FailureCause::Api(ApiTrouble::RateLimit), "retry-after", Some(retry.message), out);
         }
         Ok(())
     }
