@@ -4,10 +4,12 @@
 import { spawn } from "node:child_process"
 import fs from "node:fs"
 import path from "node:path"
+import { fileURLToPath } from "node:url"
 
 const SCHEMA = '\n  "$schema": "https://opencode.ai/config.json",'
 const IGNORED = ["node_modules", "package.json", "package-lock.json", "bun.lock", ".gitignore"].join("\n")
-const STARTED = Date.now() - process.uptime() * 1000
+// Windlass wrote this file just before it started OpenCode.
+const STARTED = fs.statSync(fileURLToPath(import.meta.url)).mtimeMs
 // OpenCode waits between two attempts for at most half a minute, unless the service names a time.
 const LONG_WAIT = 60_000
 const LAST_PARTS = ["step-start", "step-finish"]
