@@ -7,7 +7,7 @@
 //! works without the network while it starts: it would otherwise install packages into each folder with
 //! settings, also into that of the repository.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 use windlass_core::graph::workflow::Effort;
@@ -49,7 +49,7 @@ pub(super) fn prepare(
     let mut files = vec![
         (prompt.clone(), turn.plan.prompt.clone().into_bytes()),
         (plugin.clone(), plugin_text(turn, paths, outside).into_bytes()),
-        // OpenCode does not make the folder of its sessions.
+        // OpenCode does not make the folder of its database.
         (paths.home.join("folder"), Vec::new()),
     ];
     let role = turn.system.map(|text| {
@@ -101,6 +101,14 @@ fn arguments(turn: &TurnRequest<'_>) -> Vec<String> {
     argv
 }
 
+/// Returns the database of the conversation, apart from the user's own conversations.
+///
+/// Each has one of its own, because OpenCode cannot start twice at once on a new one. Its name is the id of the
+/// conversation. OpenCode chooses that id, so the plugin then links the id to the database.
+fn database(turn: &TurnRequest<'_>, paths: &TurnPaths<'_>) -> PathBuf {
+    paths.home.join(format!("{}.db", turn.plan.session))
+}
+
 /// Returns the variables that OpenCode gets instead of the user's.
 fn environment(
     turn: &TurnRequest<'_>,
@@ -112,8 +120,7 @@ fn environment(
     let mut env = vec![
         (CONTENT, content.to_string()),
         ("OPENCODE_PERMISSION", permission(isolation, outside).to_string()),
-        // The user's own conversations stay apart.
-        ("OPENCODE_DB", text(&paths.home.join("sessions.db"))),
+        ("OPENCODE_DB", text(&database(turn, paths))),
         ("OPENCODE_DISABLE_AUTOUPDATE", "1".to_owned()),
         ("OPENCODE_DISABLE_SHARE", "1".to_owned()),
         // A tool that runs others would get past the plugin.
@@ -207,7 +214,7 @@ fn plugin_text(turn: &TurnRequest<'_>, paths: &TurnPaths<'_>, outside: &UserEnvi
     };
     let facts = json!({
         "windlass": text(paths.windlass_exe), "cwd": turn.workspace, "holds": turn.plan.holds_stop,
-        "gate": GATE, "env": env, "restore": restore, "tidy": tidy,
+        "gate": GATE, "database": text(&database(turn, paths)), "env": env, "restore": restore, "tidy": tidy,
     });
     format!("const turn = {facts}\n{PLUGIN_TEXT}")
 }

@@ -4,6 +4,7 @@
 //! itself, because `opencode run` ends when its session is idle.
 
 mod hook;
+mod judge;
 mod launch;
 mod parse;
 mod schema;
@@ -12,9 +13,11 @@ mod tools;
 
 use std::path::{Path, PathBuf};
 
+use windlass_core::event::SessionVerdict;
 use windlass_core::hook::{HookAnswer, HookKind};
 
 use super::dialect::{Dialect, Printed, ReadLine};
+use super::transcript::{ProcessEnd, Transcript};
 use super::turn::{Prepared, TurnPaths, TurnRequest, UserEnvironment};
 use super::{Capabilities, Enforcement, Hold};
 
@@ -101,6 +104,10 @@ impl Dialect for Opencode {
 
     fn write_answer(&self, event: &str, _payload: &[u8], answer: &HookAnswer) -> Printed {
         hook::write_answer(event, answer)
+    }
+
+    fn judge(&self, transcript: &Transcript, over: ProcessEnd<'_>, stderr: &str) -> SessionVerdict {
+        judge::judge(transcript, over, stderr)
     }
 }
 

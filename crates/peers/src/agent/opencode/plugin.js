@@ -97,6 +97,12 @@ function onEvent(client, { type, properties }) {
   if (type === "session.error" && properties.error) print("windlass_error", own, { error: properties.error })
 }
 
+// Lets a later turn find the database by the id of the session.
+function nameDatabase() {
+  const name = path.join(path.dirname(turn.database), `${own}.db`)
+  if (!fs.existsSync(name)) fs.symlinkSync(path.basename(turn.database), name)
+}
+
 // Works on a prompt until the run lets the session stop. Returns the exit code.
 async function work(client, { agent, model, variant }, prompt) {
   let parts = prompt.filter((part) => part.type === "text").map(({ text }) => ({ type: "text", text }))
@@ -167,6 +173,7 @@ export default {
       "chat.message": async (input, { message, parts }) => {
         if (own !== null) return
         own = input.sessionID
+        nameDatabase()
         print("windlass_start", own, { model: `${message.model.providerID}/${message.model.modelID}` })
         if (!turn.holds) return
         let code = 1
