@@ -1,11 +1,13 @@
 //! Errors of the model's service, and how the run ends by them.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use rustix::process::Signal;
 use serde_json::json;
-use windlass_testkit::{Model, rate_limit, require_agent, say, server_error, unauthorized, usage_limit};
+use windlass_testkit::procs::Proc;
+use windlass_testkit::{Model, rate_limit, require_agent, say, server_error, unauthorized, wait};
 
-use crate::stage::Stage;
+use crate::stage::{LONG, Stage};
 
 #[test]
 fn a_short_limit_and_an_error_of_the_service_cost_nothing_but_time() {
@@ -19,14 +21,23 @@ fn a_short_limit_and_an_error_of_the_service_cost_nothing_but_time() {
 #[test]
 fn a_long_limit_is_waited_for_by_the_run_and_not_by_opencode() {
     let stage = Stage::new(require_agent!("opencode"));
-    let model = Model::script([usage_limit(Duration::from_secs(3600))]).default(say("early")).start();
-    let ended = stage.run_once(&model, "work", &["--timeout", "1m"]);
-    let limit = ended.events("rate_limit");
-    assert_eq!(limit.len(), 1, "{}", ended.story());
-    let resets_at = limit[0]["resets_at"].as_i64().unwrap();
-    assert_eq!((limit[0]["rejected"].as_bool(), model.requests().len()), (Some(true), 1));
-    assert!(resets_at > 0, "{}", ended.story());
+    let model = Model::script([rate_limit(Duration::from_secs(3600))]).default(say("early")).start();
+    let before = now();
+    let started = stage.start(stage.once(&model, "work", &[]));
+    let until = started.wait_for("run.waiting")["until"].clone();
+    let is_host = |p: &Proc| p.command.contains("/windlass host ");
+    wait::until(LONG, || !stage.alive().iter().any(is_host));
+    started.signal(Signal::INT);
+    let ended = started.end();
+    assert_eq!(model.requests().len(), 1);
+    let resets_at = ended.events("rate_limit")[0]["resets_at"].as_i64().unwrap();
+    assert!((before + 3_600_000..now() + 3_600_000).contains(&resets_at), "{}", ended.story());
+    assert!(!until.is_null(), "{}", ended.story());
     stage.assert_nobody_left();
+}
+
+fn now() -> i64 {
+    i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap()
 }
 
 #[test]

@@ -7,6 +7,8 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "a test stops where it stands")]
 
 #[cfg(test)]
+mod crash;
+#[cfg(test)]
 mod errors;
 #[cfg(test)]
 mod in_session;

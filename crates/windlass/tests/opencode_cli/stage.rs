@@ -8,9 +8,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use windlass_testkit::env::text;
 use windlass_testkit::procs::{self, Proc};
-use windlass_testkit::{Model, Sealed, soon};
+use windlass_testkit::{Model, Sealed, eventually, soon};
 
 /// The deadline of whatever takes some turns of OpenCode on a busy machine.
 pub(crate) const LONG: Duration = Duration::from_secs(120);
@@ -54,10 +53,19 @@ impl Stage {
 
     /// Starts it and lets it run.
     pub(crate) fn start(&self, mut command: Command) -> Started {
-        let [stdout, stderr] = ["out.txt", "err.txt"].map(|name| self.sealed.root().join(name));
+        let nth = fs::read_dir(self.sealed.root()).unwrap().count();
+        let [stdout, stderr] =
+            ["out", "err"].map(|name| self.sealed.root().join(format!("{name}-{nth}.txt")));
         command.stdin(Stdio::null());
         command.stdout(File::create(&stdout).unwrap()).stderr(File::create(&stderr).unwrap());
         Started { child: command.spawn().unwrap(), stdout, stderr }
+    }
+
+    /// `windlass resume --json`, in the environment of the model.
+    pub(crate) fn resume(&self, model: &Model) -> Started {
+        let mut command = self.sealed.windlass_with_agent("opencode", model);
+        command.args(["resume", "--json"]);
+        self.start(command)
     }
 
     /// Everything that git finds in the repository, whether ignored or not, except the files of runs.
@@ -98,6 +106,19 @@ impl Started {
         kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
     }
 
+    /// Kills it and leaves its children behind.
+    pub(crate) fn kill9(mut self) {
+        self.signal(Signal::KILL);
+        self.child.wait().unwrap();
+    }
+
+    /// Waits for a line of this type and returns its data.
+    #[track_caller]
+    pub(crate) fn wait_for(&self, kind: &str) -> Value {
+        let lines = || lines(&fs::read_to_string(&self.stdout).unwrap());
+        eventually(LONG, || lines().into_iter().find(|line| line["type"] == kind))["data"].clone()
+    }
+
     /// Waits for its end.
     #[track_caller]
     pub(crate) fn end(mut self) -> Ended {
@@ -114,10 +135,15 @@ impl Started {
     }
 
     fn ended(&self, status: ExitStatus) -> Ended {
-        let stdout = text(&fs::read(&self.stdout).unwrap());
-        let lines = stdout.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-        Ended { code: status.code(), lines, stderr: fs::read_to_string(&self.stderr).unwrap() }
+        let [stdout, stderr] = [&self.stdout, &self.stderr].map(|file| fs::read_to_string(file).unwrap());
+        Ended { code: status.code(), lines: lines(&stdout), stderr }
     }
+}
+
+fn lines(text: &str) -> Vec<Value> {
+    // The last line may be half written.
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    whole.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"))).collect()
 }
 
 /// The exit code and the output of a `windlass` that has ended.
