@@ -17,6 +17,7 @@ use super::acp::Acp;
 use super::claude::Claude;
 use super::codex::Codex;
 use super::copilot::Copilot;
+use super::opencode::Opencode;
 use super::sim::Sim;
 use super::transcript::{ProcessEnd, Transcript};
 use super::turn::{Prepared, TurnPaths, TurnRequest, UserEnvironment};
@@ -136,7 +137,14 @@ pub struct Agents(Vec<Arc<dyn Dialect>>);
 
 impl Default for Agents {
     fn default() -> Agents {
-        Agents(vec![Arc::new(Claude), Arc::new(Codex), Arc::new(Copilot), Arc::new(Acp), Arc::new(Sim)])
+        Agents(vec![
+            Arc::new(Claude),
+            Arc::new(Codex),
+            Arc::new(Opencode),
+            Arc::new(Copilot),
+            Arc::new(Acp),
+            Arc::new(Sim),
+        ])
     }
 }
 

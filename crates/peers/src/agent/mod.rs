@@ -12,6 +12,7 @@ mod copilot;
 mod dialect;
 pub mod doctor;
 mod lines;
+mod opencode;
 mod sim;
 mod stamp;
 mod transcript;
