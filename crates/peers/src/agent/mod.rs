@@ -8,8 +8,10 @@ mod channel;
 mod claude;
 mod dialect;
 pub mod doctor;
+mod gemini;
 mod lines;
 mod sim;
+mod stamp;
 mod transcript;
 mod turn;
 

@@ -1,0 +1,56 @@
+//! Judges how a turn went by the exit code, where the CLI's result does not say it.
+//!
+//! After an answer of the model's service with an error, the exit code is the HTTP status, of which only eight
+//! bits remain. After a signal, the CLI ends with code 0 and no result.
+
+use windlass_core::agent::{AgentEvent, ApiTrouble};
+use windlass_core::event::SessionVerdict;
+use windlass_core::launch::ExitFile;
+
+use super::super::transcript::{ProcessEnd, Transcript};
+
+/// No user is logged in.
+const NO_LOGIN: i32 = 41;
+
+pub(super) fn judge(transcript: &Transcript, over: ProcessEnd<'_>, stderr: &str) -> SessionVerdict {
+    let ProcessEnd::Exited(exit) = over else { return transcript.judge(over, stderr) };
+    let has_result = transcript.results() > 0;
+    let trouble = match exit.code {
+        Some(NO_LOGIN) => Some(ApiTrouble::Login),
+        Some(code) if has_result => status(code).and_then(trouble),
+        _ => None,
+    };
+    if let Some(trouble) = trouble {
+        let mut known = transcript.clone();
+        let text = last_line(stderr).to_owned();
+        known.add(&AgentEvent::ApiError { trouble, error: String::new(), text });
+        // The number is a status, and not that of a signal.
+        let exit = ExitFile { code: Some(1), ..exit.clone() };
+        return known.judge(ProcessEnd::Exited(&exit), stderr);
+    }
+    match transcript.judge(over, stderr) {
+        SessionVerdict::NothingSaid { .. } => {
+            SessionVerdict::Interrupted { what: "ended without a result, as after a signal".to_owned() }
+        }
+        verdict => verdict,
+    }
+}
+
+/// Returns the HTTP status that an exit code stands for: 400 to 511.
+fn status(code: i32) -> Option<i32> {
+    (144..=255).contains(&code).then_some(code + 256)
+}
+
+fn trouble(status: i32) -> Option<ApiTrouble> {
+    Some(match status {
+        429 => ApiTrouble::RateLimit,
+        401 | 403 => ApiTrouble::Login,
+        404 => ApiTrouble::Model,
+        408 | 409 | 425 | 499 | 500.. => ApiTrouble::Transient,
+        _ => ApiTrouble::Lasting,
+    })
+}
+
+fn last_line(stderr: &str) -> &str {
+    stderr.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default()
+}
