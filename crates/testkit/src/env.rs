@@ -13,6 +13,7 @@ use tempfile::TempDir;
 
 use crate::model::Model;
 use crate::procs::{self, Proc};
+use crate::recipe::{self, Recipe};
 
 /// A temporary folder with everything that a program may read or write.
 pub struct Sealed {
@@ -119,6 +120,13 @@ impl Sealed {
         command
     }
 
+    /// Makes a command for the `windlass` binary in which an agent CLI uses this model.
+    pub fn windlass_with_agent(&self, name: &str, model: &Model) -> Command {
+        let mut command = self.windlass();
+        command.envs(self.agent_env(name, model));
+        command
+    }
+
     /// Makes a command for the real Claude Code with this model.
     pub fn claude(&self, bin: &Path, model: &Model) -> Command {
         let mut command = self.command(bin);
@@ -128,16 +136,37 @@ impl Sealed {
 
     /// Returns the variables with which Claude Code uses only the scripted model.
     pub fn claude_env(&self, model: &Model) -> Vec<(&'static str, String)> {
-        vec![
-            ("CLAUDE_CONFIG_DIR", self.claude_config().display().to_string()),
-            ("ANTHROPIC_BASE_URL", model.url()),
-            ("ANTHROPIC_API_KEY", "fake".to_owned()),
-            ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".to_owned()),
-            ("DISABLE_AUTOUPDATER", "1".to_owned()),
-            ("DISABLE_TELEMETRY", "1".to_owned()),
-            // Allows testing permission modes as root.
-            ("IS_SANDBOX", "1".to_owned()),
-        ]
+        let mut env = self.prepare(recipe::claude(&model.url()));
+        env.push(("CLAUDE_CONFIG_DIR", self.claude_config().display().to_string()));
+        env
+    }
+
+    /// Writes the files of a recipe, and returns its variables.
+    pub fn prepare(&self, recipe: Recipe) -> Vec<(&'static str, String)> {
+        for (path, text) in &recipe.home {
+            self.write(Path::new("home").join(path), text);
+        }
+        for (path, text) in &recipe.config {
+            self.write(Path::new("config").join(path), text);
+        }
+        recipe.env
+    }
+
+    /// Makes a command for an agent CLI that uses only the scripted model.
+    pub fn agent(&self, name: &str, bin: &Path, model: &Model) -> Command {
+        let mut command = self.command(bin);
+        command.envs(self.agent_env(name, model));
+        command
+    }
+
+    /// Returns the variables with which an agent CLI uses only the scripted model, and writes its files.
+    pub fn agent_env(&self, name: &str, model: &Model) -> Vec<(&'static str, String)> {
+        let mut env = self.prepare(recipe::for_agent(name, &model.url()));
+        // Some leave reports of their errors there.
+        let temporary = self.root().join("tmp");
+        fs::create_dir_all(&temporary).expect("a folder of the sealed place");
+        env.push(("TMPDIR", temporary.display().to_string()));
+        env
     }
 
     /// Returns Claude Code's transcript of a session, if there is one.

@@ -1,6 +1,7 @@
 //! Helpers for tests, which no shipped crate may use.
 //!
-//! - [`model`]: a scripted Messages API on 127.0.0.1, enough for the real Claude Code CLI.
+//! - [`model`]: a scripted model on 127.0.0.1, which speaks the APIs of the agent CLIs.
+//! - [`recipe`]: the files and variables with which an agent CLI uses that model.
 //! - [`env`]: an isolated place: folders, a git repository and its own environment.
 //! - [`recorder`]: a model that keeps the requests of any agent CLI, and refuses them.
 //! - [`programs`]: finds the `windlass` binary. [`agents`]: finds the agent CLIs. [`skip!`]: skips a test
@@ -16,11 +17,15 @@ pub mod model;
 pub mod plugin;
 pub mod procs;
 pub mod programs;
+pub mod recipe;
 pub mod recorder;
 pub mod wait;
 
 pub use env::Sealed;
-pub use model::{Gate, Model, Request, Turn, cut, fail, reply, say, tool, tools};
+pub use model::{
+    Gate, Model, Request, Turn, cut, fail, hang, rate_limit, read, reply, say, server_error, shell, tool,
+    tools, unauthorized, usage_limit, write,
+};
 pub use programs::windlass_bin;
 pub use recorder::{Recorded, Recorder};
 pub use wait::{eventually, soon};

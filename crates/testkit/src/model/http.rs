@@ -4,6 +4,7 @@
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::time::Duration;
 
 const BODY_LIMIT: usize = 64 << 20;
 const LINE_LIMIT: u64 = 64 << 10;
@@ -114,10 +115,30 @@ pub(crate) fn write_stream_head(out: &mut impl Write) -> io::Result<()> {
     out.write_all(head.as_bytes())
 }
 
-/// Writes one chunk of a streamed body. An empty chunk ends it.
+/// Writes one chunk of a streamed body. An empty one writes nothing.
 pub(crate) fn write_chunk(out: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
+    if bytes.is_empty() {
+        return Ok(());
+    }
     let mut chunk = format!("{:x}\r\n", bytes.len()).into_bytes();
     chunk.extend_from_slice(bytes);
     chunk.extend_from_slice(b"\r\n");
     out.write_all(&chunk)
+}
+
+/// Ends a streamed body.
+pub(crate) fn end_chunks(out: &mut impl Write) -> io::Result<()> {
+    out.write_all(b"0\r\n\r\n")
+}
+
+/// Waits until the client closes its side, or until `given_up` returns true.
+pub(crate) fn wait_for_close(stream: &TcpStream, given_up: impl Fn() -> bool) -> io::Result<()> {
+    stream.set_read_timeout(Some(Duration::from_millis(50)))?;
+    while !given_up() {
+        match stream.peek(&mut [0]) {
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
+            _ => return Ok(()),
+        }
+    }
+    Ok(())
 }

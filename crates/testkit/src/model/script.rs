@@ -1,7 +1,8 @@
 //! Assigns turns to requests.
 //!
 //! Rules about the user's last message come first, then the list of the lane (the main conversation, or the
-//! subagents), then the default. A side request takes no turn.
+//! subagents), then the default. A side
+//! request takes no turn.
 
 use std::collections::HashMap;
 
@@ -80,11 +81,8 @@ impl Script {
         Model::serve(self)
     }
 
-    /// Chooses the turn of a request.
+    /// Chooses the turn of a request that is part of a conversation.
     pub(super) fn choose(&mut self, request: &Request) -> Turn {
-        if request.kind == Kind::Side {
-            return say("ok");
-        }
         let last = request.last_user_text();
         if let Some(rule) = self.rules.iter_mut().find(|rule| rule.fits(&last)) {
             rule.left = rule.left.map(|left| left - 1);

@@ -7,12 +7,20 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use super::answer::Answer;
+use super::conversation::Conversation;
+use super::fault::{Fault, Refusal};
 use super::http::{self, Incoming};
-use super::sse::{self, Sent};
-use super::turn::{Turn, What};
-use super::{Kind, Request, Script};
+use super::probes;
+use super::stream::{Sent, stream};
+use super::turn::{Break, Turn, What};
+use super::wire::{Reading, WireFormat};
+use super::{Kind, Request, Script, Wire};
+
+/// Headers with keys. Nobody keeps them.
+const SECRET_HEADERS: [&str; 5] = ["x-api-key", "api-key", "x-goog-api-key", "authorization", "cookie"];
 
 /// A model that plays a script. Stops listening when dropped.
 pub struct Model {
@@ -49,7 +57,7 @@ impl Model {
         Model { address, shared, listener }
     }
 
-    /// Returns the value for `ANTHROPIC_BASE_URL`.
+    /// Returns the base URL, without a path: the value for `ANTHROPIC_BASE_URL`.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -142,8 +150,10 @@ fn serve(connection: TcpStream, shared: &Shared) -> io::Result<()> {
     connection.set_nodelay(true)?;
     let mut stream = BufReader::new(connection);
     while let Some(incoming) = http::read_request(&mut stream)? {
-        if answer(stream.get_mut(), incoming, shared)? == Sent::Cut {
-            return stream.get_ref().shutdown(Shutdown::Both);
+        match answer(stream.get_mut(), incoming, shared)? {
+            Sent::Whole => {}
+            Sent::Cut => return stream.get_ref().shutdown(Shutdown::Both),
+            Sent::Stalled => return http::wait_for_close(stream.get_ref(), || shared.is_closed()),
         }
     }
     Ok(())
@@ -151,18 +161,12 @@ fn serve(connection: TcpStream, shared: &Shared) -> io::Result<()> {
 
 fn answer(out: &mut TcpStream, incoming: Incoming, shared: &Shared) -> io::Result<Sent> {
     let size = incoming.body.len();
-    let path = incoming.path.split('?').next().unwrap_or_default().to_owned();
-    let method = incoming.method.clone();
     let (request, turn) = take_turn(incoming, shared);
-    let Some(turn) = turn else {
-        let body = match path.as_str() {
-            "/v1/messages/count_tokens" => json!({"input_tokens": (size / 4).max(1)}),
-            "/v1/models" => json!({"data": [], "has_more": false}),
-            _ => json!({}),
-        };
-        return match method.as_str() {
+    let (Some(turn), Some(wire)) = (turn, request.wire) else {
+        let path = request.path.split('?').next().unwrap_or_default();
+        return match request.method.as_str() {
             "HEAD" => http::write_empty(out),
-            _ => http::write_json(out, 200, &[], &body),
+            _ => http::write_json(out, 200, &[], &probes::body(path, size)),
         }
         .map(|()| Sent::Whole);
     };
@@ -170,7 +174,7 @@ fn answer(out: &mut TcpStream, incoming: Incoming, shared: &Shared) -> io::Resul
         gate.pass(|| shared.is_closed());
     }
     thread::sleep(turn.delay);
-    send(out, &turn, &request)
+    send(out, &turn, &request, wire.format())
 }
 
 /// Keeps the request and chooses its turn under one lock, so that the script follows the order of arrival.
@@ -179,41 +183,51 @@ fn take_turn(incoming: Incoming, shared: &Shared) -> (Request, Option<Turn>) {
     let request = number(understand(incoming), &mut state);
     state.requests.push(request.clone());
     shared.arrived.notify_all();
-    let turn = (request.kind != Kind::Other).then(|| state.script.choose(&request));
+    let turn = match (request.kind, request.wire) {
+        (Kind::Main | Kind::Subagent, _) => Some(state.script.choose(&request)),
+        // Without tokens: the CLI's sums are those of the script.
+        (Kind::Side, Some(wire)) => Some(wire.format().aside(&request).tokens(0, 0)),
+        (Kind::Side | Kind::Other, _) => None,
+    };
     (request, turn)
 }
 
-fn understand(incoming: Incoming) -> Request {
+/// Reads a request and forgets its secrets.
+pub(super) fn understand(incoming: Incoming) -> Request {
     let body: Value = serde_json::from_slice(&incoming.body).unwrap_or(Value::Null);
-    let header = |name: &str| incoming.header(name).map(str::to_owned);
-    let (session, agent) = (header("x-claude-code-session-id"), header("x-claude-code-agent-id"));
-    let kind = kind_of(&incoming, &body, agent.is_some());
-    let secret = |name: &str| matches!(name, "x-api-key" | "authorization" | "cookie");
-    let headers = incoming.headers.into_iter().filter(|(name, _)| !secret(name)).collect();
+    let wire = Wire::of(&incoming.method, &incoming.path);
+    let reading = wire.map(|wire| wire.format().read(&incoming, &body));
+    let Reading { kind, model, session, agent, conversation } = reading.unwrap_or_else(|| Reading {
+        kind: Kind::Other,
+        model: String::new(),
+        session: None,
+        agent: None,
+        conversation: Conversation::default(),
+    });
+    let is_secret = |name: &str| SECRET_HEADERS.contains(&name);
+    let headers = incoming.headers.into_iter().filter(|(name, _)| !is_secret(name)).collect();
     Request {
         kind,
+        wire,
         method: incoming.method,
-        path: incoming.path,
+        path: without_key(&incoming.path),
         headers,
         body,
+        model,
         session,
         agent,
         nth: 0,
         nth_in_session: 0,
         session_nth: 0,
+        conversation,
     }
 }
 
-/// Decides the kind of a request. One without tools, or for a single token, is not part of the conversation.
-fn kind_of(incoming: &Incoming, body: &Value, is_agent: bool) -> Kind {
-    if incoming.method != "POST" || incoming.path.split('?').next() != Some("/v1/messages") {
-        return Kind::Other;
-    }
-    let has_tools = body["tools"].as_array().is_some_and(|tools| !tools.is_empty());
-    if !has_tools || body["max_tokens"].as_u64().is_some_and(|limit| limit <= 1) {
-        return Kind::Side;
-    }
-    if is_agent { Kind::Subagent } else { Kind::Main }
+/// Removes the key from the query of a path.
+fn without_key(path: &str) -> String {
+    let Some((path, query)) = path.split_once('?') else { return path.to_owned() };
+    let rest: Vec<&str> = query.split('&').filter(|pair| !pair.starts_with("key=")).collect();
+    if rest.is_empty() { path.to_owned() } else { format!("{path}?{}", rest.join("&")) }
 }
 
 fn number(mut request: Request, state: &mut State) -> Request {
@@ -231,14 +245,41 @@ fn number(mut request: Request, state: &mut State) -> Request {
     request
 }
 
-fn send(out: &mut TcpStream, turn: &Turn, request: &Request) -> io::Result<Sent> {
-    if let What::Error { status, kind, message, headers } = &turn.what {
-        let body = json!({"type": "error", "error": {"type": kind, "message": message}});
-        return http::write_json(out, *status, headers, &body).map(|()| Sent::Whole);
+fn send(out: &mut TcpStream, turn: &Turn, request: &Request, format: &dyn WireFormat) -> io::Result<Sent> {
+    if let What::Fault { fault, message, headers } = &turn.what {
+        let mut refusal = format.refuse(fault, message.as_deref());
+        refusal.headers.extend(headers.iter().cloned());
+        return refuse(out, &refusal);
     }
-    let model = &request.body["model"];
-    if request.body["stream"] == true {
-        return sse::stream(out, turn, model);
+    let answer = match Answer::new(turn, request) {
+        Ok(answer) => answer,
+        Err(why) => {
+            let fault = Fault::Status { status: 400, kind: "invalid_request_error".to_owned() };
+            return refuse(out, &format.refuse(&fault, Some(&why)));
+        }
+    };
+    if format.streams(request) {
+        return stream(out, format, &format.events(&answer), turn.breaks);
     }
-    http::write_json(out, 200, &[], &sse::message(turn, model)).map(|()| Sent::Whole)
+    match turn.breaks {
+        None => http::write_json(out, 200, &[], &format.whole(&answer)).map(|()| Sent::Whole),
+        Some(Break::Cut(_)) => Ok(Sent::Cut),
+        Some(Break::Stall(_)) => Ok(Sent::Stalled),
+    }
+}
+
+fn refuse(out: &mut TcpStream, refusal: &Refusal) -> io::Result<Sent> {
+    http::write_json(out, refusal.status, &refusal.headers, &refusal.body).map(|()| Sent::Whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_in_the_query_is_forgotten() {
+        assert_eq!(without_key("/v1/m?alt=sse&key=abc"), "/v1/m?alt=sse");
+        assert_eq!(without_key("/v1/m?key=abc"), "/v1/m");
+        assert_eq!(without_key("/v1/m"), "/v1/m");
+    }
 }

@@ -1,12 +1,15 @@
 //! The turns of a scripted model.
 //!
-//! Only their content: [`super::script`] assigns turns to requests, [`super::sse`] sends them.
+//! Only their content: [`super::script`] assigns turns to requests, [`super::wire`] puts them into the words
+//! of an API. [`super::fault`] makes turns that fail.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use super::fault::Fault;
+use super::tools::Action;
 use super::{Gate, Request};
 
 /// One answer of the model.
@@ -15,46 +18,76 @@ pub struct Turn {
     pub(super) what: What,
     pub(super) thinking: Option<String>,
     pub(super) stop_reason: Option<String>,
-    pub(super) input_tokens: u64,
-    pub(super) output_tokens: u64,
+    pub(super) usage: TokenCounts,
     pub(super) delay: Duration,
-    pub(super) drop_after: Option<usize>,
+    pub(super) breaks: Option<Break>,
     pub(super) gate: Option<Gate>,
 }
 
 #[derive(Clone)]
 pub(super) enum What {
-    Blocks(Vec<Value>),
-    Error { status: u16, kind: String, message: String, headers: Vec<(String, String)> },
+    Parts(Vec<Part>),
+    Fault { fault: Fault, message: Option<String>, headers: Vec<(String, String)> },
     Depends(Arc<dyn Fn(&Request) -> Turn + Send + Sync>),
+}
+
+/// A part of an answer.
+#[derive(Debug, Clone)]
+pub(super) enum Part {
+    Text(String),
+    Call(Action),
+}
+
+/// The tokens of a turn. Each API adds them up in its own way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TokenCounts {
+    /// The tokens read, except the cached ones.
+    pub(super) input: u64,
+    pub(super) cached: u64,
+    /// The tokens written, with those of the reasoning.
+    pub(super) output: u64,
+    pub(super) reasoning: u64,
+}
+
+/// A stream that does not come to its end, after so many events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Break {
+    /// The connection ends.
+    Cut(usize),
+    /// The connection stays, and nothing more comes.
+    Stall(usize),
 }
 
 /// Makes a turn in which the model says something and stops.
 pub fn say(text: impl Into<String>) -> Turn {
-    Turn::of(What::Blocks(vec![json!({"type": "text", "text": text.into()})]))
+    Turn::of(What::Parts(vec![Part::Text(text.into())]))
 }
 
-/// Makes a turn in which the model calls a tool.
+/// Makes a turn in which the model calls a tool by its name in the CLI.
 pub fn tool(name: &str, input: Value) -> Turn {
     tools([(name, input)])
 }
 
 /// Makes a turn in which the model calls several tools at once.
 pub fn tools<'a>(calls: impl IntoIterator<Item = (&'a str, Value)>) -> Turn {
-    Turn::of(What::Blocks(calls.into_iter().map(tool_use).collect()))
+    let call = |(name, input): (&str, Value)| Part::Call(Action::Tool { name: name.to_owned(), input });
+    Turn::of(What::Parts(calls.into_iter().map(call).collect()))
 }
 
-/// Makes an API error, as `{"type":"error","error":{"type":KIND,…}}`.
-pub fn fail(status: u16, kind: &str) -> Turn {
-    let message = "scripted".to_owned();
-    Turn::of(What::Error { status, kind: kind.to_owned(), message, headers: Vec::new() })
+/// Makes a turn in which the model runs a command in the CLI's shell tool.
+pub fn shell(command: impl Into<String>) -> Turn {
+    Turn::of(What::Parts(vec![Part::Call(Action::Shell(command.into()))]))
 }
 
-/// Makes a turn that cuts the connection after `after_events` events of the stream.
-pub fn cut(after_events: usize) -> Turn {
-    let mut turn = say("this sentence is never heard to its end");
-    turn.drop_after = Some(after_events);
-    turn
+/// Makes a turn in which the model writes a file with the CLI's tool for that. Some tools want an absolute
+/// path.
+pub fn write(path: impl Into<String>, text: impl Into<String>) -> Turn {
+    Turn::of(What::Parts(vec![Part::Call(Action::Write { path: path.into(), text: text.into() })]))
+}
+
+/// Makes a turn in which the model reads a file with the CLI's tool for that.
+pub fn read(path: impl Into<String>) -> Turn {
+    Turn::of(What::Parts(vec![Part::Call(Action::Read(path.into()))]))
 }
 
 /// Makes a turn that depends on the request.
@@ -63,23 +96,27 @@ pub fn reply(answer: impl Fn(&Request) -> Turn + Send + Sync + 'static) -> Turn 
 }
 
 impl Turn {
-    fn of(what: What) -> Turn {
+    pub(super) fn of(what: What) -> Turn {
         Turn {
             what,
             thinking: None,
             stop_reason: None,
-            input_tokens: 100,
-            output_tokens: 20,
+            usage: TokenCounts { input: 100, cached: 0, output: 20, reasoning: 0 },
             delay: Duration::ZERO,
-            drop_after: None,
+            breaks: None,
             gate: None,
         }
     }
 
     /// Adds a tool call.
-    pub fn and_tool(mut self, name: &str, input: Value) -> Turn {
-        if let What::Blocks(blocks) = &mut self.what {
-            blocks.push(tool_use((name, input)));
+    pub fn and_tool(self, name: &str, input: Value) -> Turn {
+        self.and(tool(name, input))
+    }
+
+    /// Adds the texts and the tool calls of another turn.
+    pub fn and(mut self, other: Turn) -> Turn {
+        if let (What::Parts(parts), What::Parts(more)) = (&mut self.what, other.what) {
+            parts.extend(more);
         }
         self
     }
@@ -90,16 +127,28 @@ impl Turn {
         self
     }
 
-    /// Sets another stop reason than `end_turn` or `tool_use`.
+    /// Sets another stop reason than the usual one, in the words of the API.
     pub fn stop_reason(mut self, reason: &str) -> Turn {
         self.stop_reason = Some(reason.to_owned());
         self
     }
 
-    /// Sets the reported tokens. The default is 100 in and 20 out.
+    /// Sets the reported tokens: those read without the cached ones, and those written. The default is 100 in
+    /// and 20 out.
     pub fn tokens(mut self, input: u64, output: u64) -> Turn {
-        self.input_tokens = input;
-        self.output_tokens = output;
+        (self.usage.input, self.usage.output) = (input, output);
+        self
+    }
+
+    /// Sets the tokens that were read from the cache, beside those of [`Turn::tokens`].
+    pub fn cached(mut self, tokens: u64) -> Turn {
+        self.usage.cached = tokens;
+        self
+    }
+
+    /// Sets how many of the written tokens were reasoning. The Messages API does not report it.
+    pub fn reasoning(mut self, tokens: u64) -> Turn {
+        self.usage.reasoning = tokens;
         self
     }
 
@@ -117,7 +166,7 @@ impl Turn {
 
     /// Adds a header to an error, for example `retry-after`.
     pub fn header(mut self, name: &str, value: &str) -> Turn {
-        if let What::Error { headers, .. } = &mut self.what {
+        if let What::Fault { headers, .. } = &mut self.what {
             headers.push((name.to_owned(), value.to_owned()));
         }
         self
@@ -125,8 +174,8 @@ impl Turn {
 
     /// Sets the message of an error.
     pub fn message(mut self, text: &str) -> Turn {
-        if let What::Error { message, .. } = &mut self.what {
-            *message = text.to_owned();
+        if let What::Fault { message, .. } = &mut self.what {
+            *message = Some(text.to_owned());
         }
         self
     }
@@ -140,39 +189,4 @@ impl Turn {
         settled.gate = settled.gate.or_else(|| self.gate.clone());
         settled
     }
-
-    /// Returns the content blocks.
-    pub(super) fn blocks(&self) -> Vec<Value> {
-        let thinking = self.thinking.as_ref();
-        let mut blocks: Vec<Value> = thinking
-            .map(|text| json!({"type": "thinking", "thinking": text, "signature": "c2NyaXB0ZWQ="}))
-            .into_iter()
-            .collect();
-        if let What::Blocks(said) = &self.what {
-            blocks.extend(said.iter().cloned());
-        }
-        blocks
-    }
-
-    pub(super) fn reason(&self) -> &str {
-        let calls = |block: &Value| block["type"] == "tool_use";
-        match (&self.stop_reason, &self.what) {
-            (Some(reason), _) => reason,
-            (None, What::Blocks(blocks)) if blocks.iter().any(calls) => "tool_use",
-            (None, _) => "end_turn",
-        }
-    }
-
-    pub(super) fn usage(&self, output_tokens: u64) -> Value {
-        json!({
-            "input_tokens": self.input_tokens,
-            "output_tokens": output_tokens,
-            "cache_read_input_tokens": 0,
-            "cache_creation_input_tokens": 0,
-        })
-    }
-}
-
-fn tool_use((name, input): (&str, Value)) -> Value {
-    json!({"type": "tool_use", "id": super::server::fresh_id("toolu"), "name": name, "input": input})
 }

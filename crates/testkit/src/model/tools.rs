@@ -1,0 +1,201 @@
+//! Finds the tool for an action among those that a request offers.
+//!
+//! Every CLI has its own names and arguments. What it does not offer is done in its shell.
+
+use serde_json::{Value, json};
+
+/// A tool that the model may call.
+#[derive(Debug, Clone)]
+pub(super) struct OfferedTool {
+    pub(super) name: String,
+    pub(super) form: ToolForm,
+    /// The JSON schema of the arguments.
+    pub(super) schema: Value,
+}
+
+/// The form of a tool's arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ToolForm {
+    /// A JSON object.
+    Object,
+    /// A plain text, for example a patch. Only the Responses API has it.
+    Text,
+}
+
+/// An action of the model that calls a tool.
+#[derive(Debug, Clone)]
+pub(super) enum Action {
+    /// A call of a tool by its name in the CLI.
+    Tool {
+        name: String,
+        input: Value,
+    },
+    Shell(String),
+    Write {
+        path: String,
+        text: String,
+    },
+    Read(String),
+}
+
+/// A tool call as it is sent.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct ToolCall {
+    pub(super) id: String,
+    pub(super) name: String,
+    pub(super) form: ToolForm,
+    /// An object, or a text if that is the form of the tool.
+    pub(super) input: Value,
+}
+
+/// Returns the name and the arguments of the tool call for an action, or the reason why there is none.
+pub(super) fn call(action: &Action, offered: &[OfferedTool]) -> Result<(String, ToolForm, Value), String> {
+    let called = match action {
+        Action::Tool { name, input } => {
+            let form =
+                offered.iter().find(|tool| tool.name == *name).map_or(ToolForm::Object, |tool| tool.form);
+            return Ok((name.clone(), form, input.clone()));
+        }
+        Action::Shell(command) => shell(command, offered),
+        Action::Write { path, text } => first(offered, |tool| write_input(tool, path, text))
+            .or_else(|| shell(&format!("printf %s {} > {}", quoted(text), quoted(path)), offered)),
+        Action::Read(path) => first(offered, |tool| read_input(tool, path))
+            .or_else(|| shell(&format!("cat {}", quoted(path)), offered)),
+    };
+    let names = || offered.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>().join(", ");
+    called.ok_or_else(|| format!("no offered tool can do {action:?}; there are: {}", names()))
+}
+
+fn shell(command: &str, offered: &[OfferedTool]) -> Option<(String, ToolForm, Value)> {
+    first(offered, |tool| shell_input(tool, command))
+}
+
+fn first(
+    offered: &[OfferedTool],
+    input: impl Fn(&OfferedTool) -> Option<Value>,
+) -> Option<(String, ToolForm, Value)> {
+    offered.iter().find_map(|tool| Some((tool.name.clone(), tool.form, input(tool)?)))
+}
+
+fn shell_input(tool: &OfferedTool, command: &str) -> Option<Value> {
+    let mut input = match tool.name.as_str() {
+        "exec_command" => json!({"cmd": command}),
+        "shell" => json!({"command": ["bash", "-lc", command]}),
+        "shell_command" | "bash" | "Bash" | "run_shell_command" => json!({"command": command}),
+        _ => return None,
+    };
+    let requires =
+        |name: &str| tool.schema["required"].as_array().is_some_and(|all| all.contains(&json!(name)));
+    if requires("description") {
+        input["description"] = json!("a scripted command");
+    }
+    Some(input)
+}
+
+fn write_input(tool: &OfferedTool, path: &str, text: &str) -> Option<Value> {
+    match tool.name.as_str() {
+        "write" => Some(json!({"filePath": path, "content": text})),
+        "Write" | "write_file" => Some(json!({"file_path": path, "content": text})),
+        "create" => Some(json!({"path": path, "file_text": text})),
+        "apply_patch" if tool.form == ToolForm::Text => Some(json!(patch(path, text))),
+        "apply_patch" => Some(json!({"input": patch(path, text)})),
+        _ => None,
+    }
+}
+
+fn read_input(tool: &OfferedTool, path: &str) -> Option<Value> {
+    match tool.name.as_str() {
+        "read" => Some(json!({"filePath": path})),
+        "Read" | "read_file" => Some(json!({"file_path": path})),
+        "view" => Some(json!({"path": path})),
+        _ => None,
+    }
+}
+
+/// Returns the patch that creates or replaces a file. It always ends the text with a newline.
+fn patch(path: &str, text: &str) -> String {
+    let lines: String = text.lines().map(|line| format!("+{line}\n")).collect();
+    format!("*** Begin Patch\n*** Add File: {path}\n{lines}*** End Patch\n")
+}
+
+/// Quotes a text for a shell.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn offer(names: &[&str]) -> Vec<OfferedTool> {
+        let tool = |name: &&str| OfferedTool {
+            name: (*name).to_owned(),
+            form: ToolForm::Object,
+            schema: Value::Null,
+        };
+        names.iter().map(tool).collect()
+    }
+
+    #[track_caller]
+    fn assert_called(action: Action, offered: &[OfferedTool], name: &str, input: Value) {
+        assert_eq!(call(&action, offered), Ok((name.to_owned(), ToolForm::Object, input)));
+    }
+
+    #[test]
+    fn each_cli_gets_its_own_tool() {
+        let shell = || Action::Shell("ls".into());
+        assert_called(shell(), &offer(&["Bash", "Read"]), "Bash", json!({"command": "ls"}));
+        assert_called(shell(), &offer(&["exec_command"]), "exec_command", json!({"cmd": "ls"}));
+        assert_called(shell(), &offer(&["shell"]), "shell", json!({"command": ["bash", "-lc", "ls"]}));
+        let write = || Action::Write { path: "/a".into(), text: "b".into() };
+        assert_called(
+            write(),
+            &offer(&["bash", "write"]),
+            "write",
+            json!({"filePath": "/a", "content": "b"}),
+        );
+        assert_called(
+            write(),
+            &offer(&["bash", "create"]),
+            "create",
+            json!({"path": "/a", "file_text": "b"}),
+        );
+        let read = || Action::Read("/a".into());
+        assert_called(read(), &offer(&["read_file"]), "read_file", json!({"file_path": "/a"}));
+        assert_called(read(), &offer(&["view"]), "view", json!({"path": "/a"}));
+    }
+
+    #[test]
+    fn a_required_description_is_filled_in() {
+        let mut offered = offer(&["bash"]);
+        offered[0].schema = json!({"required": ["command", "description"]});
+        let (_, _, input) = call(&Action::Shell("ls".into()), &offered).unwrap();
+        assert_eq!(input, json!({"command": "ls", "description": "a scripted command"}));
+    }
+
+    #[test]
+    fn what_is_not_offered_is_done_in_the_shell() {
+        let offered = offer(&["exec_command"]);
+        let write = Action::Write { path: "it's".into(), text: "a 'b'\n".into() };
+        assert_called(
+            write,
+            &offered,
+            "exec_command",
+            json!({"cmd": "printf %s 'a '\\''b'\\''\n' > 'it'\\''s'"}),
+        );
+        assert_called(Action::Read("a".into()), &offered, "exec_command", json!({"cmd": "cat 'a'"}));
+        assert!(
+            call(&Action::Shell("ls".into()), &offer(&["Read"])).unwrap_err().contains("there are: Read")
+        );
+    }
+
+    #[test]
+    fn a_patch_is_a_plain_text_where_the_tool_wants_one() {
+        let mut offered = offer(&["apply_patch", "exec_command"]);
+        let write = Action::Write { path: "a.txt".into(), text: "one\ntwo\n".into() };
+        let expected = "*** Begin Patch\n*** Add File: a.txt\n+one\n+two\n*** End Patch\n";
+        assert_called(write.clone(), &offered, "apply_patch", json!({"input": expected}));
+        offered[0].form = ToolForm::Text;
+        assert_eq!(call(&write, &offered), Ok(("apply_patch".into(), ToolForm::Text, json!(expected))));
+    }
+}

@@ -1,0 +1,296 @@
+//! OpenAI Responses, as Codex uses it.
+
+use serde_json::{Value, json};
+
+use super::{Reading, WireFormat, list, text};
+use crate::model::Kind;
+use crate::model::answer::{Answer, Spoken, pieces};
+use crate::model::conversation::{Conversation, Speaker, texts};
+use crate::model::fault::{Fault, Refusal, epoch_after, header, seconds};
+use crate::model::http::Incoming;
+use crate::model::server::fresh_id;
+use crate::model::tools::{OfferedTool, ToolCall, ToolForm};
+use crate::model::turn::TokenCounts;
+
+pub(super) struct Responses;
+
+impl WireFormat for Responses {
+    fn read(&self, incoming: &Incoming, body: &Value) -> Reading {
+        let header = |name: &str| incoming.header(name).map(str::to_owned);
+        let session = header("session-id").or_else(|| header("x-session-id"));
+        // A subagent of Codex is a thread of the session of its parent.
+        let thread = header("thread-id").filter(|thread| Some(thread) != session.as_ref());
+        let agent = thread.or_else(|| header("x-openai-subagent"));
+        let conversation = conversation(body);
+        Reading {
+            kind: kind(incoming, &conversation, agent.is_some()),
+            model: text(&body["model"]),
+            session,
+            agent,
+            conversation,
+        }
+    }
+
+    fn events(&self, answer: &Answer) -> Vec<Value> {
+        let items = items(answer);
+        let mut done = envelope(answer);
+        let opening = done.clone();
+        (done["status"], done["usage"]) = (json!("completed"), usage(&answer.usage));
+        done["output"] = json!(items);
+        let mut events = vec![
+            json!({"type": "response.created", "response": opening}),
+            json!({"type": "response.in_progress", "response": opening}),
+        ];
+        for (index, item) in items.iter().enumerate() {
+            events.extend(item_events(index, item));
+        }
+        events.push(json!({"type": "response.completed", "response": done}));
+        for (number, event) in events.iter_mut().enumerate() {
+            event["sequence_number"] = json!(number);
+        }
+        events
+    }
+
+    fn whole(&self, answer: &Answer) -> Value {
+        let mut response = envelope(answer);
+        (response["status"], response["usage"]) = (json!("completed"), usage(&answer.usage));
+        response["output"] = json!(items(answer));
+        response
+    }
+
+    fn refuse(&self, fault: &Fault, message: Option<&str>) -> Refusal {
+        let Fault::UsageLimit { resets_in } = fault else { return super::openai::refuse(fault, message) };
+        let (resets_at, left) = (epoch_after(*resets_in), seconds(*resets_in));
+        let error = json!({
+            "type": "usage_limit_reached", "message": message.unwrap_or("The usage limit has been reached"),
+            "plan_type": "plus", "resets_at": resets_at, "resets_in_seconds": left,
+        });
+        let headers = vec![
+            header("x-codex-primary-used-percent", "100.0"),
+            header("x-codex-primary-window-minutes", 300),
+            header("x-codex-primary-reset-at", resets_at),
+        ];
+        Refusal { status: 429, headers, body: json!({"error": error}) }
+    }
+}
+
+/// Decides the kind of a request. Codex says which of its requests are turns.
+fn kind(incoming: &Incoming, conversation: &Conversation, is_agent: bool) -> Kind {
+    let told = incoming.header("x-codex-turn-metadata");
+    let told: Value = told.and_then(|told| serde_json::from_str(told).ok()).unwrap_or_default();
+    let is_turn = told["request_kind"].as_str().is_none_or(|kind| kind == "turn");
+    match (is_turn && !conversation.tools.is_empty(), is_agent) {
+        (false, _) => Kind::Side,
+        (true, true) => Kind::Subagent,
+        (true, false) => Kind::Main,
+    }
+}
+
+fn conversation(body: &Value) -> Conversation {
+    let mut conversation = Conversation::default();
+    conversation.add(Speaker::System, texts(&body["instructions"]));
+    if let Value::String(prompt) = &body["input"] {
+        conversation.add(Speaker::User, vec![prompt.clone()]);
+    }
+    for item in list(&body["input"]) {
+        let kind = item["type"].as_str().unwrap_or("message");
+        match (kind, item["role"].as_str()) {
+            ("message", Some("user")) => conversation.add(Speaker::User, texts(&item["content"])),
+            ("message", Some("system" | "developer")) => {
+                conversation.add(Speaker::System, texts(&item["content"]))
+            }
+            _ if kind.ends_with("_call_output") => conversation.add(Speaker::User, texts(&item["output"])),
+            _ => conversation.add(Speaker::Model, texts(&item["content"])),
+        }
+    }
+    conversation.tools = list(&body["tools"]).flat_map(offered).collect();
+    conversation
+}
+
+/// Returns the tools of an entry, which may be a namespace of several.
+fn offered(entry: &Value) -> Vec<OfferedTool> {
+    let (form, schema) = match entry["type"].as_str() {
+        Some("namespace") => return list(&entry["tools"]).flat_map(offered).collect(),
+        Some("custom") => (ToolForm::Text, &entry["format"]),
+        _ => (ToolForm::Object, &entry["parameters"]),
+    };
+    // A tool of the service itself has no name: it is called by nobody.
+    let name = entry["name"].as_str().map(str::to_owned);
+    name.map(|name| OfferedTool { name, form, schema: schema.clone() }).into_iter().collect()
+}
+
+/// Builds the usage. Cached tokens are a part of those read.
+fn usage(tokens: &TokenCounts) -> Value {
+    let input = tokens.whole_input();
+    json!({
+        "input_tokens": input,
+        "input_tokens_details": {"cached_tokens": tokens.cached},
+        "output_tokens": tokens.output,
+        "output_tokens_details": {"reasoning_tokens": tokens.reasoning},
+        "total_tokens": input + tokens.output,
+    })
+}
+
+fn envelope(answer: &Answer) -> Value {
+    json!({
+        "id": fresh_id("resp"), "object": "response", "created_at": epoch_after(std::time::Duration::ZERO),
+        "status": "in_progress", "model": answer.model, "output": [], "tools": [], "usage": null,
+        "parallel_tool_calls": true, "error": null, "incomplete_details": null,
+    })
+}
+
+fn items(answer: &Answer) -> Vec<Value> {
+    let thinking = answer.thinking.iter().map(|text| {
+        let summary = json!([{"type": "summary_text", "text": text}]);
+        json!({"type": "reasoning", "id": fresh_id("rs"), "summary": summary, "encrypted_content": "c2NyaXB0ZWQ="})
+    });
+    let spoken = answer.parts.iter().map(|part| match part {
+        Spoken::Text(text) => json!({
+            "type": "message", "id": fresh_id("msg"), "status": "completed", "role": "assistant",
+            "content": [{"type": "output_text", "text": text, "annotations": []}],
+        }),
+        Spoken::Call(call) => call_item(call),
+    });
+    thinking.chain(spoken).collect()
+}
+
+fn call_item(call: &ToolCall) -> Value {
+    let (kind, prefix, field, input) = match call.form {
+        ToolForm::Object => ("function_call", "fc", "arguments", json!(call.input.to_string())),
+        ToolForm::Text => ("custom_tool_call", "ctc", "input", call.input.clone()),
+    };
+    json!({
+        "type": kind, "id": fresh_id(prefix), "status": "completed",
+        "call_id": call.id, "name": call.name, field: input,
+    })
+}
+
+fn item_events(index: usize, item: &Value) -> Vec<Value> {
+    let (empty, inside) = match item["type"].as_str() {
+        Some("message") => message_events(item),
+        Some("reasoning") => reasoning_events(item),
+        Some("function_call") => call_events(item, "arguments", "response.function_call_arguments"),
+        _ => call_events(item, "input", "response.custom_tool_call_input"),
+    };
+    let place = |mut event: Value| {
+        (event["output_index"], event["item_id"]) = (json!(index), item["id"].clone());
+        event
+    };
+    let added = json!({"type": "response.output_item.added", "output_index": index, "item": empty});
+    let done = json!({"type": "response.output_item.done", "output_index": index, "item": item});
+    std::iter::once(added).chain(inside.into_iter().map(place)).chain([done]).collect()
+}
+
+fn message_events(item: &Value) -> (Value, Vec<Value>) {
+    let mut empty = item.clone();
+    (empty["status"], empty["content"]) = (json!("in_progress"), json!([]));
+    let part = &item["content"][0];
+    let said = text(&part["text"]);
+    let mut events = vec![json!({
+        "type": "response.content_part.added", "content_index": 0,
+        "part": {"type": "output_text", "text": "", "annotations": []},
+    })];
+    let delta = |piece| json!({"type": "response.output_text.delta", "content_index": 0, "delta": piece});
+    events.extend(pieces(&said).into_iter().map(delta));
+    events.push(json!({"type": "response.output_text.done", "content_index": 0, "text": said}));
+    events.push(json!({"type": "response.content_part.done", "content_index": 0, "part": part}));
+    (empty, events)
+}
+
+fn reasoning_events(item: &Value) -> (Value, Vec<Value>) {
+    let mut empty = item.clone();
+    empty["summary"] = json!([]);
+    let part = &item["summary"][0];
+    let thought = text(&part["text"]);
+    let mut events = vec![json!({
+        "type": "response.reasoning_summary_part.added", "summary_index": 0,
+        "part": {"type": "summary_text", "text": ""},
+    })];
+    let delta =
+        |piece| json!({"type": "response.reasoning_summary_text.delta", "summary_index": 0, "delta": piece});
+    events.extend(pieces(&thought).into_iter().map(delta));
+    events.push(json!({"type": "response.reasoning_summary_text.done", "summary_index": 0, "text": thought}));
+    events.push(json!({"type": "response.reasoning_summary_part.done", "summary_index": 0, "part": part}));
+    (empty, events)
+}
+
+fn call_events(item: &Value, field: &str, name: &str) -> (Value, Vec<Value>) {
+    let mut empty = item.clone();
+    (empty["status"], empty[field]) = (json!("in_progress"), json!(""));
+    let input = text(&item[field]);
+    let delta = |piece| json!({"type": format!("{name}.delta"), "delta": piece});
+    let mut events: Vec<Value> = pieces(&input).into_iter().map(delta).collect();
+    events.push(json!({"type": format!("{name}.done"), field: input}));
+    (empty, events)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::wire::{Wire, fault_of_tests, request_for_tests};
+    use crate::model::{Turn, say, shell, usage_limit, write};
+    use std::time::Duration;
+
+    fn body() -> Value {
+        json!({"model": "m", "stream": true, "input": [
+            {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "be kind"}]},
+            {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "where we are"}]},
+            {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "go"}]},
+            {"type": "function_call", "call_id": "c", "name": "exec_command", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "c", "output": "42"},
+        ], "tools": [
+            {"type": "function", "name": "exec_command", "parameters": {}},
+            {"type": "custom", "name": "apply_patch", "format": {}},
+            {"type": "namespace", "name": "agents", "tools": [{"type": "function", "name": "wait_agent"}]},
+            {"type": "web_search"},
+        ]})
+    }
+
+    fn events(turn: &Turn) -> Vec<Value> {
+        Responses.events(&Answer::new(turn, &request_for_tests(Wire::Responses, body())).unwrap())
+    }
+
+    #[test]
+    fn a_request_tells_its_conversation_and_tools() {
+        let request = request_for_tests(Wire::Responses, body());
+        assert_eq!(request.kind, Kind::Main);
+        assert_eq!(request.first_user_text(), "where we are\ngo");
+        assert_eq!(request.last_user_text(), "42");
+        assert!(request.system_text().contains("be kind"));
+        assert_eq!(request.tool_names(), ["exec_command", "apply_patch", "wait_agent"]);
+        assert!(!request.opens_conversation());
+    }
+
+    #[test]
+    fn a_call_and_a_patch_have_their_own_items() {
+        let all = events(&shell("ls").and(write("a", "b")));
+        let items = &all.last().unwrap()["response"]["output"];
+        assert_eq!(items[0]["arguments"], r#"{"cmd":"ls"}"#);
+        assert_eq!(
+            (&items[1]["type"], &items[1]["name"]),
+            (&json!("custom_tool_call"), &json!("apply_patch"))
+        );
+        let deltas = all.iter().filter(|event| event["type"] == "response.custom_tool_call_input.delta");
+        let patch: String = deltas.map(|event| text(&event["delta"])).collect();
+        assert_eq!(items[1]["input"], patch);
+    }
+
+    #[test]
+    fn usage_counts_cached_tokens_among_those_read() {
+        let all = events(&say("hi").tokens(1000, 34).cached(200).reasoning(4));
+        let expected = json!({
+            "input_tokens": 1200, "input_tokens_details": {"cached_tokens": 200},
+            "output_tokens": 34, "output_tokens_details": {"reasoning_tokens": 4}, "total_tokens": 1234,
+        });
+        assert_eq!(all.last().unwrap()["response"]["usage"], expected);
+    }
+
+    #[test]
+    fn a_usage_limit_says_when_it_resets() {
+        let refusal = Responses.refuse(&fault_of_tests(usage_limit(Duration::from_secs(3600))), None);
+        let error = &refusal.body["error"];
+        assert_eq!((refusal.status, &error["type"]), (429, &json!("usage_limit_reached")));
+        assert_eq!(error["resets_in_seconds"], 3600);
+        assert!(error["resets_at"].as_u64().unwrap() >= epoch_after(Duration::from_secs(3590)));
+    }
+}
