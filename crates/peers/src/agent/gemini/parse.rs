@@ -50,7 +50,7 @@ impl GeminiReader {
             return self.message(line, out);
         }
         let Kind { kind } = serde_json::from_str(line)?;
-        if kind != "message" {
+        if kind != "message" && kind != "result" {
             self.close(out);
         }
         match kind.as_ref() {
@@ -113,6 +113,11 @@ impl GeminiReader {
             out.push(AgentEvent::RateLimit(RateLimit { rejected: false, resets_at, limit: None }));
         }
         let last_error = self.last_error.take();
+        match line.status == "success" {
+            true => self.close(out),
+            // The CLI takes the message back that an error cut off. Nothing of it is in the conversation.
+            false => self.open.clear(),
+        }
         let failure = (line.status != "success").then(|| match &line.error {
             Some(error) => failure(error),
             // The model's answer was empty or malformed.
