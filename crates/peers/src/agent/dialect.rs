@@ -30,6 +30,11 @@ pub trait Dialect: fmt::Debug + Send + Sync {
     /// Returns the command that installs a missing CLI.
     fn install_hint(&self) -> Option<&'static str>;
 
+    /// Returns the variables with which `--version` writes nothing into the user's home.
+    fn version_env(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
+
     fn capabilities(&self) -> Capabilities;
 
     /// Returns the file with the user's own settings of the CLI, if a turn needs them.

@@ -94,3 +94,15 @@ fn a_key_in_the_users_own_file_logs_in_under_every_isolation() {
         ended.assert_ended(0, "completed", "turn_done");
     }
 }
+
+#[test]
+fn the_doctor_leaves_nothing_in_the_users_home() {
+    let gemini = require_agent!("gemini");
+    let stage = Stage::new(gemini.clone());
+    let path = std::env::var("PATH").unwrap();
+    let mut command = stage.sealed.windlass();
+    command.arg("doctor").env("PATH", format!("{}:{path}", gemini.parent().unwrap().display()));
+    let ended = stage.start(command).end();
+    assert!(ended.stdout.contains("gemini: 0."), "{}", ended.story());
+    assert_eq!(stage.users_files(), []);
+}

@@ -54,10 +54,10 @@ impl PrivateHome {
     /// extension's hooks even where it trusts nothing of the project.
     pub(super) fn extension_files(&self, hooks: &str, role: Option<&str>) -> Vec<(PathBuf, Vec<u8>)> {
         let extension = self.extension();
-        let mut manifest = json!({ "name": "windlass", "version": "1.0.0" });
-        if role.is_some() {
-            manifest["contextFileName"] = json!("ROLE.md");
-        }
+        let manifest = match role {
+            Some(_) => json!({ "name": "windlass", "version": "1.0.0", "contextFileName": "ROLE.md" }),
+            None => json!({ "name": "windlass", "version": "1.0.0" }),
+        };
         let role = role.map(|role| (extension.join("ROLE.md"), fenced(role).into_bytes()));
         let files = [
             (extension.join("gemini-extension.json"), manifest.to_string().into_bytes()),

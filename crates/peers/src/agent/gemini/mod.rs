@@ -38,6 +38,11 @@ impl Dialect for Gemini {
         Some("npm install -g @google/gemini-cli")
     }
 
+    fn version_env(&self) -> &'static [(&'static str, &'static str)] {
+        // A home in which no file can be.
+        &[(home::VARIABLE, "/dev/null"), ("GEMINI_CLI_NO_RELAUNCH", "true")]
+    }
+
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             stream: true,
