@@ -76,3 +76,31 @@ fn turns_that_are_used_up_end_the_loop_although_the_cli_would_go_on() {
     ended.assert_ended(9, "exhausted", "max_iterations");
     assert_eq!(model.requests().len(), 4);
 }
+
+#[test]
+fn sessions_at_the_same_time_keep_their_conversations_apart() {
+    let stage = Stage::new(require_agent!("gemini"));
+    let answer = windlass_testkit::reply(|request| {
+        let word = ["red", "green", "blue"].into_iter().find(|word| request.mentions(word)).unwrap();
+        say(format!("I said {word}"))
+    });
+    let model = Model::script([]).default(answer).start();
+    let branch = |word: &str| {
+        format!(
+            "      {word}:\n        - {{ id: {word}, prompt: say {word}, tools: read, turns: {{ max: 2, mode: resume, promise: NEVER }} }}\n"
+        )
+    };
+    let nodes =
+        format!("  - parallel: true\n    branches:\n{}", ["red", "green", "blue"].map(branch).concat());
+    let ended = stage.run(&model, &nodes, &[]);
+
+    let requests = model.requests();
+    assert_eq!(requests.len(), 6, "{}", ended.story());
+    let resumed: Vec<_> = requests.iter().filter(|request| !request.opens_conversation()).collect();
+    assert_eq!(resumed.len(), 3, "{}", ended.story());
+    for request in resumed {
+        let words =
+            ["red", "green", "blue"].into_iter().filter(|word| request.mentions(&format!("I said {word}")));
+        assert_eq!(words.count(), 1, "{}", request.body);
+    }
+}

@@ -18,8 +18,8 @@ use super::tools;
 
 /// The number of bytes of a tool's input to keep for people.
 const SHOWN: usize = 200;
-/// The beginning of the frequent kind, as the CLI writes it, which saves a search for the kind.
-const MESSAGE: &str = r#"{"type":"message","#;
+/// The beginning of a line, as the CLI writes it.
+const BEGINNING: &str = r#"{"type":""#;
 /// The warning that a hook kept the agent from stopping. It repeats the message of the hook.
 const HELD: &str = "Agent execution blocked:";
 
@@ -46,14 +46,20 @@ impl ReadLine for GeminiReader {
 
 impl GeminiReader {
     fn read(&mut self, line: &str, out: &mut Vec<AgentEvent>) -> Read {
-        if line.starts_with(MESSAGE) {
-            return self.message(line, out);
+        match kind_at_start(line) {
+            Some(kind) => self.read_kind(kind, line, out),
+            None => {
+                let Kind { kind } = serde_json::from_str(line)?;
+                self.read_kind(&kind, line, out)
+            }
         }
-        let Kind { kind } = serde_json::from_str(line)?;
+    }
+
+    fn read_kind(&mut self, kind: &str, line: &str, out: &mut Vec<AgentEvent>) -> Read {
         if kind != "message" && kind != "result" {
             self.close(out);
         }
-        match kind.as_ref() {
+        match kind {
             "message" => self.message(line, out),
             "init" => init(line, out),
             "tool_use" => tool_use(line, out),
@@ -61,6 +67,8 @@ impl GeminiReader {
             "error" => self.error(line, out),
             "result" => self.result(line, out),
             other => {
+                // Unknown, but a line of JSON.
+                let Kind { .. } = serde_json::from_str(line)?;
                 out.push(AgentEvent::Unknown { what: other.to_owned() });
                 Ok(())
             }
@@ -134,6 +142,12 @@ impl GeminiReader {
         })));
         Ok(())
     }
+}
+
+/// Returns the kind of a line that begins with it. This saves a search through the line.
+fn kind_at_start(line: &str) -> Option<&str> {
+    let (kind, _) = line.strip_prefix(BEGINNING)?.split_once('"')?;
+    (!kind.contains('\\')).then_some(kind)
 }
 
 fn init(line: &str, out: &mut Vec<AgentEvent>) -> Read {
