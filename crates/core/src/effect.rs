@@ -30,6 +30,9 @@ pub enum Effect {
     Prepare {
         /// The arguments of the entity, if it takes any.
         args: Option<String>,
+        /// Another driver takes the work over, so describe it as well.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        hand_over: bool,
     },
     /// Run one turn of the agent. Settled by `SessionEnded`.
     StartSession(SessionPlan),
@@ -308,6 +311,9 @@ pub struct SessionPlan {
     /// Environment variables from the workflow.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
+    /// The driver, if it is not the node's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driver: Option<String>,
     /// The model, if the node has models of its own to try.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,

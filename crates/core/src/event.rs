@@ -203,6 +203,11 @@ pub enum Event {
         /// The request, if it came through the inbox.
         inbox: Option<InboxId>,
     },
+    /// Someone wants the turns that wait for the end of a usage limit or error to be tried again now.
+    RetryAsked {
+        /// The request, if it came through the inbox.
+        inbox: Option<InboxId>,
+    },
     /// Someone sent a named event to the run.
     #[serde(rename = "told")]
     EventReceived {
@@ -271,6 +276,7 @@ impl Event {
             Event::ParentEnded { .. } => "outer_ended",
             Event::PauseAsked { .. } => "pause_asked",
             Event::UnpauseAsked { .. } => "go_on_asked",
+            Event::RetryAsked { .. } => "retry_asked",
             Event::EventReceived { .. } => "told",
             Event::PersonAnswered { .. } => "person_answered",
             Event::CleanedUp { .. } => "cleaned_up",
@@ -299,6 +305,16 @@ pub struct EntityTexts {
     pub odd: Vec<String>,
 }
 
+/// The state of unfinished work, for an agent that did not do it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WorkSoFar {
+    /// The commits of the run, newest first, each as its hash and title.
+    pub commits: Vec<String>,
+    /// The files that differ from the start of the run, each with its numbers of changed lines.
+    pub files: Vec<String>,
+}
+
 /// The result of preparing a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -308,6 +324,9 @@ pub enum PrepareEnd {
         texts: Option<EntityTexts>,
         /// A digest of tracker and repository before the first turn.
         fingerprint: String,
+        /// The state of the work, for the driver that takes it over.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        work: Option<WorkSoFar>,
     },
     Failed {
         why: String,

@@ -196,6 +196,12 @@ pub struct SessionSettings {
     /// The drivers of which an input chooses one, until the inputs are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub choice: Option<Box<DriverChoice>>,
+    /// The settings with each driver that may take the work over, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fallback: Vec<SessionSettings>,
+    /// The work returns to its own driver when the limit of that driver has reset.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub switch_back: bool,
 }
 
 /// The drivers that an input may name.
@@ -210,6 +216,17 @@ pub struct DriverChoice {
 }
 
 impl SessionSettings {
+    /// Returns the settings with one of the drivers. `None` means the node's own driver.
+    pub fn with_driver(&self, driver: Option<&str>) -> &SessionSettings {
+        let named = |other: &&SessionSettings| Some(other.driver.name.as_str()) == driver;
+        self.fallback.iter().find(named).unwrap_or(self)
+    }
+
+    /// Returns the drivers that can do the work, the node's own first.
+    pub fn drivers(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(self).chain(&self.fallback).map(|settings| settings.driver.name.as_str())
+    }
+
     /// Decides whether a session may write files, itself or through a shell, a subagent, a skill or an MCP
     /// server.
     pub fn may_write(&self) -> bool {

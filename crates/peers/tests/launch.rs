@@ -41,6 +41,8 @@ fn spec() -> Given {
         entity: None,
         rules: None,
         choice: None,
+        fallback: Vec::new(),
+        switch_back: false,
     };
     let run = Spec {
         workflow: "loop".into(),
@@ -89,6 +91,7 @@ fn plan() -> SessionPlan {
         prompt: "-x \"{input}\"\n".into(),
         holds_stop: false,
         deadline: None,
+        driver: None,
         model: None,
         schema: None,
     }

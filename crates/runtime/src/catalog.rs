@@ -4,6 +4,7 @@
 //! [`World`] holds what the checks of a document know about the machine.
 
 mod begin;
+mod beside;
 mod builtin;
 mod check;
 mod file;

@@ -25,6 +25,8 @@ pub(crate) enum InboxMessage {
     Pause,
     /// Continues after a pause.
     GoOn,
+    /// Tries turns that wait for the end of a usage limit again now.
+    RetryNow,
     /// A signal that a node may wait for.
     Tell {
         name: String,
@@ -63,7 +65,7 @@ impl InboxMessage {
             InboxMessage::Interrupt => "interrupt the run",
             InboxMessage::EndWithOuter { .. } => "end the run",
             InboxMessage::Pause => "pause the run",
-            InboxMessage::GoOn => "continue the run",
+            InboxMessage::GoOn | InboxMessage::RetryNow => "continue the run",
             InboxMessage::Tell { .. } => "send a signal to the run",
             InboxMessage::Reply { .. } => "answer",
         }
@@ -80,6 +82,7 @@ pub(crate) fn event_of(inbox: InboxId, message: InboxMessage) -> Event {
         }
         InboxMessage::Pause => Event::PauseAsked { inbox: Some(inbox) },
         InboxMessage::GoOn => Event::UnpauseAsked { inbox: Some(inbox) },
+        InboxMessage::RetryNow => Event::RetryAsked { inbox: Some(inbox) },
         InboxMessage::Tell { name, text } => Event::EventReceived { inbox, name, text },
         InboxMessage::Reply { hook, reply, origin } => Event::PersonAnswered { inbox, hook, reply, origin },
     }

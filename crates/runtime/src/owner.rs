@@ -344,7 +344,7 @@ impl Owner {
     /// Finds the dialect of the session that a call comes from. The log decides, because an agent could
     /// change a file.
     fn dialect(&self, from: Option<&EffectId>) -> Arc<dyn Dialect> {
-        let driver = from.and_then(|from| self.state.spec.driver_of(&from.node));
+        let driver = from.and_then(|from| self.state.driver_of(&from.node));
         self.context.home.agents.named_or_first(driver)
     }
 

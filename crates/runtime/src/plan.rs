@@ -113,6 +113,10 @@ pub struct PlanFlags {
     pub agent_bin: Option<PathBuf>,
     /// `--model`
     pub model: Option<String>,
+    /// `--fallback`
+    pub fallback: Option<Vec<String>>,
+    /// `--switch-back`
+    pub switch_back: bool,
     /// `--isolation`
     pub isolation: Option<Isolation>,
     /// `--isolation-best-effort`

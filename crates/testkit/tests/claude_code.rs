@@ -9,7 +9,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use windlass_testkit::env::{story, text};
 use windlass_testkit::{
-    Gate, Model, Sealed, cut, fail, plugin, reply, require_claude, say, soon, tool, wait,
+    Gate, Model, Sealed, cut, fail, plugin, read, reply, require_claude, say, shell, soon, tool, usage_limit,
+    wait, write,
 };
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -59,6 +60,43 @@ fn it_plays_a_script_with_a_tool_call() {
     assert_eq!(requests[1].nth_in_session, 1);
     assert!(requests[1].last_user_text().contains("new.txt"), "{}", requests[1].last_user_text());
     assert_eq!(requests[0].header("x-api-key"), None);
+}
+
+#[test]
+fn a_script_without_names_of_tools_plays_and_its_usage_is_printed() {
+    let claude = require_claude!();
+    let sealed = Sealed::new();
+    let file = sealed.repo().join("it's new.txt").display().to_string();
+    let model = Model::script([
+        shell("echo one-two | tr - _").tokens(1000, 30).cached(200),
+        write(&file, "one\n'two'\n").tokens(0, 0),
+        read(&file).tokens(0, 0),
+        say("all done").tokens(70, 5).cached(3),
+    ])
+    .start();
+    let mut command = sealed.claude(&claude, &model);
+    let output = headless(&mut command, &["--dangerously-skip-permissions", "--", "go"]).output().unwrap();
+
+    assert_eq!(result(&output)["result"], "all done", "{}", story(&output));
+    assert_eq!(fs::read_to_string(&file).unwrap(), "one\n'two'\n");
+    let requests = model.requests();
+    assert!(
+        requests[1].last_user_text().contains("one_two") && requests[3].last_user_text().contains("'two'")
+    );
+    let usage = &result(&output)["usage"];
+    let tokens =
+        ["input_tokens", "cache_read_input_tokens", "output_tokens"].map(|name| usage[name].as_u64());
+    assert_eq!(tokens, [Some(1070), Some(203), Some(35)], "{usage}");
+}
+
+#[test]
+fn a_spent_plan_ends_it_at_once() {
+    let claude = require_claude!();
+    let (sealed, model) = (Sealed::new(), Model::script([usage_limit(MINUTE)]).start());
+    let mut command = sealed.claude(&claude, &model);
+    let output = headless(&mut command, &["--", "go"]).output().unwrap();
+    assert_eq!((output.status.code(), model.requests().len()), (Some(1), 1), "{}", story(&output));
+    assert_eq!(result(&output)["terminal_reason"], "api_error");
 }
 
 #[test]

@@ -4,8 +4,9 @@
 //! is set aside, so that a continued run goes on from there. An interrupted run has not ended.
 
 use super::frame::scope;
-use super::{Decision, cancel, end_kept, go_on, lane, root_node, with};
+use super::{Decision, cancel, deliver, end_kept, go_on, lane, root_node, settle, with};
 use crate::effect::{Effect, Planned};
+use crate::event::Event;
 use crate::graph::template;
 use crate::id::{EffectId, Verb};
 use crate::run::{Activity, EndReason, FinalStatus, Lane, Lifecycle, News, Outcome, RunState};
@@ -50,6 +51,14 @@ pub(super) fn stop(state: &mut RunState, step: &mut Decision, at: Moment, outcom
         let what =
             "the run is cancelled, and completes its `finally` first; cancel it again to stop that as well";
         step.news.push(News::Odd { node: root_node(), what: what.to_owned() });
+        let waits = |planned: &&Planned| is_deferred && planned.id.verb == Verb::Defer;
+        let deferred = state.bookkeeping.open.iter().find(waits).map(|planned| planned.id.clone());
+        if let Some(effect) = deferred.filter(|effect| settle(&mut state.bookkeeping, effect)) {
+            go_on(state, step, at);
+            let node = effect.node.clone();
+            deliver(state, step, at, &node, &Event::WaitOver { effect });
+            return;
+        }
         return go_on(state, step, at);
     }
     // An interruption does not change an outcome, unless `finally` has not begun, or the run could otherwise
@@ -64,6 +73,20 @@ pub(super) fn stop(state: &mut RunState, step: &mut Decision, at: Moment, outcom
     }
     step.news.extend(cut_short(state));
     with(state, step, at, |cx, steps, root, frame| cancel::lane(cx, steps, root, frame, &outcome).into());
+}
+
+/// Handles the end of the outer run while `finally` runs: only an interruption stops it. The outer run may say
+/// it twice.
+pub(super) fn stop_with_outer(state: &mut RunState, step: &mut Decision, at: Moment, outcome: Outcome) {
+    let Lifecycle::Finally { outcome: decided } = &state.lifecycle else { return };
+    let is_new = match outcome.status {
+        FinalStatus::Interrupted => state.root.cut.is_none(),
+        FinalStatus::Cancelled => decided.status != FinalStatus::Cancelled,
+        FinalStatus::Completed | FinalStatus::Failed | FinalStatus::Blocked | FinalStatus::Exhausted => false,
+    };
+    if is_new {
+        stop(state, step, at, outcome);
+    }
 }
 
 /// Names the nodes of `finally` that do not complete.

@@ -2,6 +2,7 @@
 
 use super::frame::Frame;
 use super::node::pair::{Delivered, NodeSite};
+use super::node::tell_repeat;
 use super::start::{Attempt, NodeStart, begin, own_time};
 use super::{Allowance, DecisionCx, cancel, output};
 use crate::effect::Effect;
@@ -144,6 +145,7 @@ pub(super) fn reopen(
         return after(cx, steps, lane, frame, outcome);
     }
     if !node.kind.node().can_reopen(&mut active.activity, before.as_ref()) {
+        tell_repeat(cx, node, &active, before.as_ref());
         let told = Frame { feedback: feedback(cx, before.as_ref(), frame), ..frame.clone() };
         let is_unused = matches!(active.activity, Activity::Deferred { .. } | Activity::Ended);
         let this = Attempt {
@@ -300,7 +302,7 @@ fn wrap_up(
     if let Activity::Session(work) = &active.activity
         && let Some(session) = work.session.as_ref().filter(|_| work.is_resumable)
     {
-        if frame.task.is_some() {
+        if frame.task.is_some() && work.driver.is_none() {
             lane.sessions.insert(node.id.clone(), session.clone());
         }
         keep_session(cx, work, session, frame);
@@ -356,8 +358,8 @@ pub(super) fn ends_everything(cx: &DecisionCx<'_>, outcome: &Outcome) -> bool {
 
 /// Keeps the session of a node that ended, if another node continues it.
 fn keep_session(cx: &mut DecisionCx<'_>, work: &SessionWork, session: &SessionId, frame: &Frame<'_>) {
-    let Some(driver) = cx.spec.driver_of(&work.step).filter(|_| is_continued(&cx.spec.body, &work.step))
-    else {
+    let driver = work.driver.as_deref().or_else(|| cx.spec.driver_of(&work.step));
+    let Some(driver) = driver.filter(|_| is_continued(&cx.spec.body, &work.step)) else {
         return;
     };
     let kept = KeptSession {

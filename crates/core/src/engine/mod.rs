@@ -175,6 +175,7 @@ pub fn apply(state: &mut RunState, at: Moment, event: &Event) -> Decision {
             }
         }
         Event::UnpauseAsked { .. } => go_on(state, &mut step, at),
+        Event::RetryAsked { .. } => retry_now(state, &mut step, at),
         Event::RunTimedOut => {
             let outcome =
                 Outcome::new(FinalStatus::Failed, EndReason::Timeout).because("the run ran out of time");
@@ -184,14 +185,16 @@ pub fn apply(state: &mut RunState, at: Moment, event: &Event) -> Decision {
             }
         }
         Event::ParentEnded { why, interrupted, failed, .. } => {
-            if matches!(state.lifecycle, Lifecycle::Running) {
-                let status = match (interrupted, failed) {
-                    (true, _) => FinalStatus::Interrupted,
-                    (false, true) => FinalStatus::Failed,
-                    (false, false) => FinalStatus::Cancelled,
-                };
-                let outcome = Outcome::new(status, EndReason::OuterRun).because(why.clone());
-                end(state, &mut step, at, outcome);
+            let status = match (interrupted, failed) {
+                (true, _) => FinalStatus::Interrupted,
+                (false, true) => FinalStatus::Failed,
+                (false, false) => FinalStatus::Cancelled,
+            };
+            let outcome = Outcome::new(status, EndReason::OuterRun).because(why.clone());
+            match &state.lifecycle {
+                Lifecycle::Running => end(state, &mut step, at, outcome),
+                Lifecycle::Finally { .. } => finale::stop_with_outer(state, &mut step, at, outcome),
+                Lifecycle::Ending { .. } | Lifecycle::Done { .. } => {}
             }
         }
         Event::InterruptAsked { .. } => {
@@ -529,6 +532,21 @@ fn go_on(state: &mut RunState, step: &mut Decision, at: Moment) {
     let now = state.bookkeeping.open.iter().filter(|planned| held.contains(&planned.id));
     step.effects.extend(now.cloned());
     step.news.push(News::GoesOn);
+}
+
+/// Ends the waits of all turns for the end of a usage limit or error. No driver counts as limited any more.
+fn retry_now(state: &mut RunState, step: &mut Decision, at: Moment) {
+    state.bookkeeping.limited.clear();
+    let works = state.works();
+    let waiting = works.iter().filter(|work| matches!(work.phase, SessionPhase::Pausing { .. }));
+    let nodes: Vec<NodeId> = waiting.map(|work| work.node.id.clone()).collect();
+    for node in nodes {
+        let is_wait = |planned: &&Planned| planned.id.node == node && planned.id.verb == Verb::Wait;
+        let wait = state.bookkeeping.open.iter().find(is_wait).map(|planned| planned.id.clone());
+        if let Some(effect) = wait.filter(|effect| settle(&mut state.bookkeeping, effect)) {
+            deliver(state, step, at, &node, &Event::WaitOver { effect });
+        }
+    }
 }
 
 /// Handles a hook call. A repeated call gets the same answer.

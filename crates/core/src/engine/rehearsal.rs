@@ -8,10 +8,11 @@
 //! - [`stand_in`]: the kinds of nodes that runs do not support yet.
 //! - [`ways`]: loops end after one iteration, and branches are chosen.
 //! - [`coverage`] finds a way to every node.
-//! - [`expectation`]: what a test of a workflow expects.
+//! - [`expectation`]: what a test of a workflow expects; [`instance_names`] finds the names that no execution has.
 
 mod coverage;
 mod expectation;
+mod instance_names;
 mod invented;
 mod stage;
 mod stand_in;

@@ -237,6 +237,7 @@ fn describe(news: &News) -> String {
         News::Task { task, .. } => format!("task: {task}"),
         News::Conflict { task, .. } => format!("conflict: {task}"),
         News::Retrying { node, attempt, .. } => format!("try {attempt}: {node}"),
+        News::HandedOver { node, to, .. } => format!("handed over to {to}: {node}"),
         News::Finished { outcome, .. } => format!("finished: {}", outcome.status.word()),
     }
 }

@@ -19,8 +19,8 @@
 //! | `reach`, `bounds` | Is every node reachable? Does every loop end? Is the budget enough? |
 //! | `gates`, `branches` | Does every path to a landing pass a gate? Do branches collide? |
 //!
-//! `origin` follows a value to the node that computes it. `dead_ends`, `alternatives` and `certainty` know
-//! which ways a run can have taken.
+//! `value_schemas` finds the schema of a value, and `origin` follows it to the node that computes it.
+//! `dead_ends`, `alternatives` and `certainty` know which ways a run can have taken.
 
 mod alternatives;
 mod bounds;
@@ -49,6 +49,7 @@ mod surroundings;
 #[cfg(test)]
 mod tests;
 mod texts;
+mod value_schemas;
 mod values;
 
 pub use branches::beside_a_plugins_loop;
@@ -112,7 +113,7 @@ fn look(outline: &Outline<'_>, known: &CheckContext<'_>, doubts: UnreadParts, fo
     calls::look(outline, known, found);
     continued::look(outline, known, found);
     reach::look(outline, found);
-    bounds::look(outline, known, found);
+    bounds::look(outline, known, doubts, found);
     commands::look(outline, known, doubts, found);
     branches::look(outline, known, found);
 }

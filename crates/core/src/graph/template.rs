@@ -28,6 +28,7 @@ use minijinja::{Environment, ErrorKind, UndefinedBehavior, Value, escape_formatt
 
 use super::workflow::{Expression, Template};
 pub use limits::{MAX_ELIFS, MAX_SOURCE, MAX_TOKENS};
+pub(in crate::graph) use lines::length_as_comment;
 pub use names::{TemplateNames, Use, constant, names_in, names_used};
 use rewrite::Edits;
 pub use scope::{NodeOutput, Scope};
@@ -290,7 +291,7 @@ fn translate(error: &minijinja::Error, source: &str, edits: &Edits) -> TemplateE
 }
 
 /// Returns the position of a byte. The offset may be inside a character or past the end.
-fn at(source: &str, offset: usize) -> TemplatePosition {
+pub(in crate::graph) fn at(source: &str, offset: usize) -> TemplatePosition {
     let offset = source.floor_char_boundary(offset);
     let before = source.get(..offset).unwrap_or_default();
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);

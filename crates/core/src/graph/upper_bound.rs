@@ -99,7 +99,8 @@ impl BoundWalk<'_> {
                 let once = || inside(&node.before_each).and(inside(&node.body));
                 // Work that conflicts with its target is resolved up to three times, then done again.
                 let again = || (0..3).fold(once(), |most, _| most.and(inside(&node.body)));
-                rounds(step, node.max, if node.jobs > 1 { once().and(again()) } else { once() })
+                let lands = node.jobs > 1 && !node.keeps_branches;
+                rounds(step, node.max, if lands { once().and(again()) } else { once() })
             }
             Structure::Items(node) => inside(&node.body).times(node.most_items().into()),
             Structure::Last(body) => inside(body),
@@ -236,6 +237,18 @@ mod tests {
             .then(review(None, 3))
             .then(task_loop().max(10).each(|task| task.then(prompt("t"))));
         assert_eq!(said(builder), "at most 47 turns");
+    }
+
+    #[test]
+    fn parallel_tasks_may_resolve_conflicts_unless_their_branches_are_kept() {
+        let most = |is_kept| {
+            let tasks = task_loop().max(9).jobs(2).before_each(|each| each.then(prompt("b")));
+            let tasks = if is_kept { tasks.keeps_branches() } else { tasks };
+            said(Builder::new("w").start(tasks.each(|task| task.then(prompt("t")))))
+        };
+        // The iteration, three conflicts, and the iteration again.
+        assert_eq!(most(false), "at most 63 turns");
+        assert_eq!(most(true), "at most 18 turns");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::completion::asked_for;
 use super::{BLOCKED_MARKER, LoopRules};
+use crate::event::WorkSoFar;
 
 // The words before the forms of completion. `completion` finds the forms in a prompt by them.
 pub(super) const END_WITH: &str = "end your last message with this alone on a line:\n";
@@ -51,6 +52,30 @@ fn answer_note(prompt: &str) -> Option<String> {
     let notes =
         forms.lines.iter().map(|line| format!("Only when this is done and verified, {END_WITH}{line}"));
     Some(notes.collect::<Vec<_>>().join("\n")).filter(|text| !text.is_empty())
+}
+
+/// The length of an earlier agent's words that its successor gets, in characters.
+const LAST_WORDS: usize = 4_000;
+
+/// Returns the message for an agent that takes the work of another one over.
+pub fn taken_over<'t>(work: &WorkSoFar, said: Option<&str>, told: impl Iterator<Item = &'t str>) -> String {
+    let mut parts = vec![
+        "Another agent worked on this before you and could not finish. You cannot see its conversation, but its work \
+         is in this folder. Look at what is already done, then go on from there."
+            .to_owned(),
+    ];
+    let list =
+        |title: &str, lines: &[String]| (!lines.is_empty()).then(|| format!("{title}\n{}", listed(lines)));
+    parts.extend(list("Its commits, newest first:", &work.commits));
+    parts
+        .extend(list("The files that it changed, with the numbers of added and removed lines:", &work.files));
+    let said = said.map(str::trim).filter(|said| !said.is_empty());
+    parts.extend(said.map(|said| {
+        let words: String = said.chars().take(LAST_WORDS).collect();
+        format!("Its last message:\n{words}")
+    }));
+    parts.extend(told.map(|told| format!("It was told last:\n{told}")));
+    parts.join("\n\n")
 }
 
 /// Returns the message of a person who continued the run.

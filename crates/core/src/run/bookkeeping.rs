@@ -75,6 +75,9 @@ pub struct Bookkeeping {
     /// The usage of whole conversations, where the CLI reports nothing else.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub conversations: BTreeMap<SessionId, Usage>,
+    /// The moments until which drivers accept no more work.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub limited: BTreeMap<String, Moment>,
     /// The last message of an agent.
     pub last_message: Option<String>,
     /// The checks that ran, and whether the shell could start their commands, by name.

@@ -39,7 +39,7 @@ pub use lane::{
 pub use list_item::ListItem;
 pub(crate) use list_item::shared_names;
 pub use news::{ConflictStep, News};
-pub use session_work::{SessionPhase, SessionWork, Turn};
+pub use session_work::{HandOver, SessionPhase, SessionWork, Turn};
 pub use task_position::TaskPosition;
 
 words! {
@@ -530,7 +530,13 @@ impl RunState {
     }
 
     pub fn session_settings(&self, work: &SessionWork) -> Option<&SessionSettings> {
-        self.spec.sessions.get(&work.step)
+        Some(self.spec.sessions.get(&work.step)?.with_driver(work.driver.as_deref()))
+    }
+
+    /// Returns the driver that works on a node instance now.
+    pub fn driver_of(&self, node: &NodeId) -> Option<&str> {
+        let driver = self.work(node).and_then(|work| work.driver.as_deref());
+        driver.or_else(|| self.spec.driver_of(node))
     }
 
     /// Returns every session in progress.

@@ -144,6 +144,14 @@ pub enum News {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until: Option<Moment>,
     },
+    /// Another driver takes the work of a node over.
+    HandedOver {
+        node: NodeId,
+        from: String,
+        to: String,
+        /// The reason, for people.
+        why: String,
+    },
     Finished {
         outcome: Outcome,
         iterations: u32,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Outcome, Waiting};
+use crate::event::WorkSoFar;
 use crate::graph::SessionPrompt;
 use crate::id::{EffectId, HookId, NodeId, SessionId};
 use crate::looping::same_error::CheckStreak;
@@ -38,6 +39,16 @@ impl Turn {
     pub fn has_missed(&self, unanswered: &[HookId]) -> bool {
         unanswered.iter().any(|hook| !self.unanswered.contains(hook))
     }
+}
+
+/// Work that one driver gives to another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HandOver {
+    /// The driver that worked before.
+    pub from: String,
+    /// The state of the work, once Windlass has looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<WorkSoFar>,
 }
 
 /// The phase of a node's sessions.
@@ -146,6 +157,15 @@ pub struct SessionWork {
     /// The number of models that were not available.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub models_failed: usize,
+    /// The driver that took the work over. `None` means the node's own driver.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driver: Option<String>,
+    /// The drivers that failed in the current turn.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub drivers_failed: Vec<String>,
+    /// The hand-over that the current driver has not answered with a finished turn yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hand_over: Option<Box<HandOver>>,
     /// The first turn continues the session of an earlier node, with the prompt of this one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_continuing: bool,
@@ -157,7 +177,8 @@ pub struct SessionWork {
 impl SessionWork {
     /// Returns the model of the next turn, if the node has models of its own to try.
     pub fn model(&self) -> Option<&String> {
-        self.models.get(self.models_failed)
+        // Another driver does not know these models.
+        self.models.get(self.models_failed).filter(|_| self.driver.is_none())
     }
 
     /// Returns the number of the current turn, counted from 1.

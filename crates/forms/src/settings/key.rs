@@ -25,7 +25,7 @@ pub(super) const TABLES: &[&str] = &["checks", "permissions", "agents", "entitie
 /// The keys of the tables whose keys are fixed. `agents` has them for each driver.
 pub(super) const RULE_LISTS: &[&str] = &["allow", "deny", "ask"];
 pub(super) const ENTITY_KEYS: &[&str] = &["providers", "project_path", "user_path"];
-pub(super) const AGENT_KEYS: &[&str] = &["program", "args"];
+pub(super) const AGENT_KEYS: &[&str] = &["program", "args", "model"];
 pub(super) const NOTIFY_KEYS: &[&str] = &["command", "bell", "osc9"];
 
 macro_rules! key {
@@ -47,6 +47,14 @@ pub(super) const KEYS: &[SettingKey] = &[
     key!(model, |given: &SettingValue| given.text().map(Some), |model: &Option<String>| {
         model.as_deref().and_then(shown_text)
     }),
+    key!(
+        fallback,
+        |given: &SettingValue| given
+            .words(&DRIVERS)
+            .map(|names| names.into_iter().map(str::to_owned).collect::<Vec<_>>()),
+        |names: &Vec<String>| Some(shown_list(names.iter().map(String::as_str)))
+    ),
+    key!(switch_back, SettingValue::flag, shown_flag),
     key!(isolation, |given: &SettingValue| given.word(&ISOLATIONS), |value: &_| shown_text(
         ISOLATIONS.word(*value)
     )),
@@ -157,6 +165,9 @@ pub(super) fn show(settings: &Settings) -> Vec<(String, String)> {
         }
         if !agent.args.is_empty() {
             shown.push((format!("agents.{driver}.args"), shown_list(agent.args.iter().map(String::as_str))));
+        }
+        if let Some(model) = &agent.model {
+            shown.push((format!("agents.{driver}.model"), quote(model)));
         }
     }
     shown
@@ -289,6 +300,7 @@ fn take_agent(settings: &mut Settings, driver: &str, field: &str, given: &Settin
     match field {
         "program" => given.text().map(|program| agent.program = Some(program)).into(),
         "args" => given.texts().map(|args| agent.args = args).into(),
+        "model" => given.text().map(|model| agent.model = Some(model)).into(),
         _ => TakenValue::Unknown(did_you_mean(field, AGENT_KEYS.iter().copied())),
     }
 }
@@ -301,6 +313,11 @@ fn shown_text(text: impl AsRef<str>) -> Option<String> {
 #[expect(clippy::unnecessary_wraps, clippy::trivially_copy_pass_by_ref, reason = "the shape of every `show`")]
 fn shown_count(count: &u32) -> Option<String> {
     Some(count.to_string())
+}
+
+#[expect(clippy::unnecessary_wraps, clippy::trivially_copy_pass_by_ref, reason = "the shape of every `show`")]
+fn shown_flag(flag: &bool) -> Option<String> {
+    Some(flag.to_string())
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the shape of every `show`")]

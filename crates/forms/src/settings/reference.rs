@@ -11,7 +11,7 @@ use windlass_core::spec::{OnPermission, OnQuestion};
 use super::key;
 use super::project::{Widens, is_above};
 use super::resolve::resolve;
-use super::words::{DURABILITIES, ISOLATIONS, MODES, ON_PERMISSION, ON_QUESTION, PROVIDERS};
+use super::words::{DRIVERS, DURABILITIES, ISOLATIONS, MODES, ON_PERMISSION, ON_QUESTION, PROVIDERS};
 use crate::words::WordTable;
 
 /// A setting as the pages describe it.
@@ -67,7 +67,7 @@ const PROGRAM: &str = "it names a program to run";
 pub(super) const REFERENCE: &[SettingReference] = &[
     SettingReference {
         key: "driver",
-        value: ValueType::Word(|| vec!["claude", "gemini", "sim"]),
+        value: ValueType::Word(|| words(&DRIVERS)),
         meaning: "The agent CLI that runs a session. `sim` is a simulated agent that needs no model.",
         example: "\"sim\"",
         flag: Some("--driver"),
@@ -79,6 +79,25 @@ pub(super) const REFERENCE: &[SettingReference] = &[
         meaning: "The model, by the name that the agent CLI uses. If unset, the CLI chooses.",
         example: "\"opus\"",
         flag: Some("--model"),
+        widens: Widens::No,
+    },
+    SettingReference {
+        key: "fallback",
+        value: ValueType::Words(|| words(&DRIVERS)),
+        meaning: "The drivers that take the work over, in this order, when the driver of a session is at a usage limit for more than a \
+                  minute or its provider fails again and again. The next driver repeats the turn in a new session and gets a description \
+                  of the work so far.",
+        example: "[\"codex\", \"opencode\"]",
+        flag: Some("--fallback"),
+        widens: Widens::No,
+    },
+    SettingReference {
+        key: "switch_back",
+        value: ValueType::Flag,
+        meaning: "Whether the work returns to an earlier driver, before the next turn that starts a process, when the limit of that driver \
+                  has reset. Without it, a node stays with the driver that took it over.",
+        example: "true",
+        flag: Some("--switch-back"),
         widens: Widens::No,
     },
     SettingReference {
@@ -292,6 +311,15 @@ pub(super) const REFERENCE: &[SettingReference] = &[
         example: "[\"--verbose\"]",
         flag: None,
         widens: Widens::Yes(PROGRAM),
+    },
+    SettingReference {
+        key: "agents.DRIVER.model",
+        value: ValueType::Text,
+        meaning: "The model of this driver, by the name that its CLI uses. The setting `model`, the workflow and `--model` win over it, \
+                  except for a driver that takes work over.",
+        example: "\"gpt-5.2-codex\"",
+        flag: None,
+        widens: Widens::No,
     },
     SettingReference {
         key: "notify.command",

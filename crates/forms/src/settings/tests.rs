@@ -448,13 +448,15 @@ fn nobody_gets_more_than_the_most_isolation_allows() {
 #[test]
 fn every_value_is_shown_with_its_source() {
     let resolved = resolve(vec![user(
-        "model = \"a\\\"b\"\nplugins = [\"p\"]\n[checks]\ntest = \"a\\nb\"\n[agents.sim]\nargs = [\"-x\"]\n",
+        "model = \"a\\\"b\"\nplugins = [\"p\"]\n[checks]\ntest = \"a\\nb\"\n[agents.sim]\nargs = [\"-x\"]\nmodel = \"m\"\n",
     )]);
     let shown: Vec<String> =
         resolved.show().into_iter().map(|s| format!("{} = {}  # {}", s.key, s.value, s.source)).collect();
     let expected = [
         "driver = \"claude\"  # built-in",
         "model = \"a\\\"b\"  # user.toml:1",
+        "fallback = []  # built-in",
+        "switch_back = false  # built-in",
         "isolation = \"minimal\"  # built-in",
         "max_isolation = \"permissive\"  # built-in",
         "plugins = [\"p\"]  # user.toml:2",
@@ -477,6 +479,7 @@ fn every_value_is_shown_with_its_source() {
         "notify.bell = false  # built-in",
         "notify.osc9 = false  # built-in",
         "agents.sim.args = [\"-x\"]  # user.toml:6",
+        "agents.sim.model = \"m\"  # user.toml:7",
     ];
     assert_eq!(shown, expected);
 }

@@ -17,6 +17,10 @@ pub struct Settings {
     pub driver: String,
     /// The model; if unset, the CLI chooses.
     pub model: Option<String>,
+    /// The drivers that take the work over when the driver of a session cannot continue, in order.
+    pub fallback: Vec<String>,
+    /// The work returns to its own driver when the limit of that driver has reset.
+    pub switch_back: bool,
     /// The preset for an agent's tools; never above `max_isolation`.
     pub isolation: Isolation,
     /// The most permissive isolation that a workflow may ask for.
@@ -83,6 +87,8 @@ pub struct AgentSettings {
     pub program: Option<String>,
     /// Arguments that come before all others.
     pub args: Vec<String>,
+    /// The model of this driver, unless the run or the workflow names one.
+    pub model: Option<String>,
 }
 
 /// The durability of a commit that Windlass makes before it acts on the outside world.
@@ -101,6 +107,8 @@ impl Settings {
         Settings {
             driver: String::new(),
             model: None,
+            fallback: Vec::new(),
+            switch_back: true,
             isolation: Isolation::Strict,
             max_isolation: Isolation::Permissive,
             plugins: Vec::new(),

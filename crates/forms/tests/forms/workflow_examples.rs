@@ -12,7 +12,7 @@ use windlass_forms::workflow::document::{print, read, starter};
 
 fn examples() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/workflows");
-    let folders = [folder.join("nodes"), folder];
+    let folders = [folder.join("nodes"), folder.join("ports"), folder];
     let entries = folders.iter().flat_map(fs::read_dir).flatten().flatten();
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     let is_document = |name: &str| name.ends_with(".yaml") && !name.ends_with(".test.yaml");
@@ -21,17 +21,21 @@ fn examples() -> Vec<PathBuf> {
     files
 }
 
-/// The texts of all of them, each with its name.
+/// The texts of the examples, each with its name.
 #[expect(clippy::unwrap_used, reason = "a test stops where it stands")]
-fn texts() -> Vec<(String, String)> {
+fn texts_of_examples() -> impl Iterator<Item = (String, String)> {
     let text = |file: PathBuf| (file.display().to_string(), fs::read_to_string(&file).unwrap());
-    let own = workflow::builtin().into_iter().map(|(name, text)| (name.to_owned(), text.to_owned()));
-    examples().into_iter().map(text).chain(own).collect()
+    examples().into_iter().map(text)
+}
+
+/// The texts of the workflows that come with Windlass.
+fn texts_of_builtin() -> impl Iterator<Item = (String, String)> {
+    workflow::builtin().into_iter().map(|(name, text)| (name.to_owned(), text.to_owned()))
 }
 
 #[test]
 fn every_example_reads_without_a_diagnostic_and_prints_to_the_same() {
-    let texts = texts();
+    let texts: Vec<_> = texts_of_examples().chain(texts_of_builtin()).collect();
     assert!(texts.len() >= 27, "{}", texts.len());
     for (name, text) in texts {
         let (document, said) = read(&text, &name);
@@ -72,20 +76,27 @@ fn every_kind_of_node_has_an_example() {
     }
 }
 
-#[test]
-fn every_example_and_the_starter_pass_the_checks() {
+/// Everything that the check says about these documents, which may run each other.
+#[expect(clippy::unwrap_used, reason = "a test stops where it stands")]
+fn said(texts: &[(String, String)], checks: &[&str]) -> String {
     let registry = Registry::new(builtin());
     let mut known = CheckContext::new(&registry);
-    let texts: Vec<_> = texts().into_iter().chain([("starter".to_owned(), starter("first"))]).collect();
+    known.checks = checks.iter().map(|check| (*check).to_owned()).collect();
     let documents: Vec<_> = texts.iter().map(|(name, text)| read(text, name).0.unwrap()).collect();
-    known.checks.insert("test".to_owned());
     for document in &documents {
         known.workflows.insert(document.workflow.name.clone(), Some(document.workflow.clone()));
     }
-    let said: Vec<String> = documents
-        .iter()
-        .flat_map(|document| document.check(Vec::new(), &known))
-        .map(|diagnostic| diagnostic.to_string())
-        .collect();
-    assert!(said.is_empty(), "{}", said.join("\n"));
+    let found = documents.iter().flat_map(|document| document.check(Vec::new(), &known));
+    found.map(|diagnostic| format!("{diagnostic}\n")).collect()
+}
+
+#[test]
+fn every_example_and_the_starter_pass_the_checks_in_a_project_without_settings() {
+    let starter = ("starter".to_owned(), starter("first"));
+    assert_eq!(said(&texts_of_examples().chain([starter]).collect::<Vec<_>>(), &[]), "");
+}
+
+#[test]
+fn the_workflows_that_come_with_windlass_pass_the_checks_in_a_project_that_has_checks() {
+    assert_eq!(said(&texts_of_builtin().collect::<Vec<_>>(), &["test"]), "");
 }

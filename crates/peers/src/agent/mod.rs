@@ -25,7 +25,7 @@ pub use transcript::{ProcessEnd, Transcript};
 pub use turn::{Prepared, TurnPaths, TurnRequest, UserEnvironment};
 pub use windlass_core::agent::{AgentEvent, ApiRetry, RateLimit, TurnResult};
 
-/// How well a limit holds on a driver.
+/// The strength with which a limit holds on a driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Hold {
@@ -37,7 +37,7 @@ pub enum Hold {
     Impossible,
 }
 
-/// How well the limits of a session hold on a driver.
+/// The strength of the limits of a session on a driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Enforcement {
     /// Tools outside the isolation preset, and calls that a rule denies.
@@ -83,7 +83,7 @@ pub struct Capabilities {
     pub usage: bool,
     /// Survives the death of the engine, and the next engine continues to read its output.
     pub adoptable: bool,
-    /// How well the limits of a session hold.
+    /// The strength of the limits of a session.
     pub enforcement: Enforcement,
     /// Loads Claude Code plugins.
     pub plugins: bool,

@@ -25,14 +25,19 @@ pub enum GitError {
     },
     #[error("`git {verb}` printed more than {max} bytes")]
     TooLong { verb: String, max: usize },
+    /// git reported success, but a lock of another process kept it from finishing.
+    #[error("`git {verb}` reported success, but left {of} unfinished")]
+    Unfinished { verb: &'static str, of: &'static str },
 }
 
 impl GitError {
-    /// Decides whether git was killed or took too long. That says nothing about the request, so it can
-    /// be repeated.
+    /// Decides whether git was killed, took too long or met a lock. That says nothing about the request, so it
+    /// can be repeated.
     pub fn is_cut_off(&self) -> bool {
         match self {
-            GitError::TimedOut { .. } | GitError::Failed { code: None, .. } => true,
+            GitError::TimedOut { .. } | GitError::Unfinished { .. } | GitError::Failed { code: None, .. } => {
+                true
+            }
             // A wrapper script reports the death of the git it started with these codes; git itself uses
             // neither.
             GitError::Failed { code: Some(code), .. } => [128 + 9, 128 + 15].contains(code),

@@ -63,13 +63,12 @@ pub(super) fn update(
         true => rebase(&worktree.path, onto, limit),
         false => merge(&worktree.path, onto, limit),
     };
-    // git may report success although a lock kept it from finishing.
+    // While another process locks the packed refs, git cannot remove its note about the last commit, and still
+    // reports success.
+    let verb = if merges.is_empty() { "rebase" } else { "merge" };
     let done = done.and_then(|()| match in_the_middle(&worktree.git_dir) {
         None => Ok(()),
-        Some(of) => {
-            let (verb, said) = ("rebase".to_owned(), format!("it left {of} unfinished"));
-            Err(GitError::Failed { verb, code: Some(0), said })
-        }
+        Some(of) => Err(GitError::Unfinished { verb, of }),
     });
     let Err(error) = done else {
         forget(worktree)?;

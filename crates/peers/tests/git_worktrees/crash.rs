@@ -361,6 +361,30 @@ fn a_landing_whose_rebase_was_killed_with_a_lock_on_what_all_share_is_finished()
     assert!(!worktree_dir(&ground).join("CHERRY_PICK_HEAD").exists());
 }
 
+/// git then reports success, and leaves a note about a cherry-pick.
+#[test]
+fn a_landing_whose_rebase_met_the_lock_of_a_git_that_was_killed_is_done_again() {
+    let ground = Ground::new();
+    let worktree = ground.worktree("w");
+    commit(&worktree.path, "w2.txt", "w");
+    commit(&ground.repo, "m.txt", "m");
+    let dir = ground.path("scripts");
+    let real = format!("{}/git", run(Path::new("/"), &["--exec-path"]));
+    let text = format!(
+        "#!/bin/sh\ncase \"$*\" in \"rebase --quiet\"*) mkdir {once} && touch {common}/packed-refs.lock && \
+         {real} -c core.packedRefsTimeout=0 \"$@\" && touch {note} && exit 0;; esac\nexec {real} \"$@\"\n",
+        once = ground.path("once").display(),
+        note = ground.path("succeeded").display(),
+        common = ground.repo.join(".git").display(),
+    );
+    script(&dir.join("bin/git"), &text);
+    assert!(!killed_at(Work::Land, &ground, &dir, 0));
+    assert!(ground.path("succeeded").exists());
+    assert_eq!(at(&ground.repo, "main"), at(&worktree.path, "HEAD"));
+    assert!(!ground.repo.join(".git/packed-refs.lock").exists());
+    assert!(!worktree_dir(&ground).join("CHERRY_PICK_HEAD").exists());
+}
+
 /// git deletes what it keeps about a worktree file by file; it may be killed after any of them.
 #[test]
 fn a_removal_whose_git_was_killed_between_two_files_is_finished() {

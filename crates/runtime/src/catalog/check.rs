@@ -21,13 +21,16 @@ pub fn check_workflow(
 ) -> Result<(Vec<String>, Vec<Diagnostic>), UserError> {
     let resolved = config::read(home, cwd, Vec::new())?;
     let mut all = collect(home, cwd, plugins, &resolved)?;
+    let file = wanted.map(|wanted| cwd.join(wanted)).filter(|path| is_file(path));
+    if let Some(path) = &file {
+        all.add_called_beside(path);
+    }
     let world = World::look(home, cwd, plugins, &resolved, &all);
     let Some(wanted) = wanted else {
         check_documents(&mut all, &world);
         return Ok((names(&all), all.problems));
     };
-    let path = cwd.join(wanted);
-    if std::fs::symlink_metadata(&path).is_ok() && !path.is_dir() {
+    if let Some(path) = file {
         return Ok(check_file(&path, &world));
     }
     if let Some(path) = whole_name(&all, wanted) {
@@ -46,6 +49,10 @@ pub fn check_workflow(
     }
     names.retain(|name| name == wanted);
     Ok((names, all.problems))
+}
+
+fn is_file(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok() && !path.is_dir()
 }
 
 /// Returns the file of a workflow that is given by its full name, `OWNER:NAME`.

@@ -6,7 +6,7 @@ use super::{Catalog, Of, WorkflowEntry, add};
 use crate::user_error::{UserError, UserErrorKind};
 
 /// The source of a workflow that was named by its path.
-const SOURCE: &str = "file";
+pub(super) const SOURCE: &str = "file";
 
 /// A path as a person wrote it, and the file.
 #[derive(Debug, Clone)]
@@ -16,8 +16,8 @@ pub(super) struct NamedFile {
 }
 
 impl Catalog {
-    /// Adds the workflow of a file if `wanted` is a path and not the name of a workflow. Fails if the file
-    /// does not exist.
+    /// Adds the workflow of a file if `wanted` is a path and not the name of a workflow, and those in its
+    /// folder that it runs. Fails if the file does not exist.
     pub(crate) fn add_file(&mut self, cwd: &Path, wanted: &str) -> Result<(), UserError> {
         if !is_path(wanted) || self.workflows.iter().any(|entry| entry.name == wanted) {
             return Ok(());
@@ -30,6 +30,7 @@ impl Catalog {
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let known = self.files.iter().find(|known| real(known) == real(&path)).cloned();
         let file = NamedFile { written: wanted.to_owned(), path: known.clone().unwrap_or(path) };
+        self.add_called_beside(&file.path);
         if known.is_none() {
             self.files.push(file.path.clone());
             add(self, &file.path, SOURCE, Of::Person);

@@ -6,7 +6,7 @@ use windlass_core::graph::builder::{Builder, prompt};
 use windlass_core::graph::workflow::TurnLoop;
 use windlass_core::id::{EffectId, Verb};
 use windlass_core::looping::{LoopMode, LoopRules, MarkerMatch};
-use windlass_core::spec::{Check, OnQuestion, Spec};
+use windlass_core::spec::{Check, OnQuestion, SessionSettings, Spec};
 
 use super::story::{Line, Script, Story, dice, session_settings, spec_of};
 
@@ -37,9 +37,24 @@ fn spec(seed: u64) -> Spec {
         stuck_after: 0,
     };
     spec.sessions.values_mut().for_each(|own| *own = session_settings(Some(rules.clone())));
+    if dice(seed, 4, 2) == 0 {
+        spec.sessions.values_mut().for_each(add_fallback);
+    }
     spec.checks = vec![Check { name: "test".into(), command: "true".into() }; dice(seed, 3, 2) as usize];
     spec.policy.on_question = OnQuestion::Fail;
     spec
+}
+
+/// Lets two other drivers take the work over.
+fn add_fallback(own: &mut SessionSettings) {
+    own.fallback = ["codex", "opencode"]
+        .map(|name| {
+            let mut other = own.clone();
+            name.clone_into(&mut other.driver.name);
+            other
+        })
+        .to_vec();
+    own.switch_back = true;
 }
 
 /// Returns the script line of an effect in the story of a seed.

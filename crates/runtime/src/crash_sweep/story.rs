@@ -196,6 +196,8 @@ pub(super) fn session_settings(rules: Option<LoopRules>) -> SessionSettings {
         entity: None,
         rules,
         choice: None,
+        fallback: Vec::new(),
+        switch_back: false,
     }
 }
 

@@ -5,6 +5,7 @@ mod checks;
 mod child;
 mod cleanup;
 mod gate;
+mod hand_over;
 mod inspect;
 mod loop_file;
 mod prepare;
@@ -186,10 +187,12 @@ impl RunContext {
                 }
                 return Performed::Done;
             }
-            Effect::Prepare { args } => {
+            Effect::Prepare { args, hand_over } => {
                 let Some(site) = site else { return self.without_site(id) };
-                self.report_all(id.clone(), move |context| {
-                    prepare::prepare(context, &site, id, args.as_deref())
+                let base = state.bookkeeping.base.clone();
+                self.report_all(id.clone(), move |context| match hand_over {
+                    true => vec![hand_over::look(&site, id, base.as_deref())],
+                    false => prepare::prepare(context, &site, id, args.as_deref()),
                 });
             }
             Effect::StartSession(plan) => {

@@ -39,7 +39,7 @@ pub(super) fn prepare(
     let saved = context.snapshots().save(&site.workspace, name);
     let fingerprint = inspect::fingerprint(site, saved.as_ref());
     let end = match made {
-        Ok(texts) => PrepareEnd::Ready { texts, fingerprint },
+        Ok(texts) => PrepareEnd::Ready { texts, fingerprint, work: None },
         Err(why) => PrepareEnd::Failed { why },
     };
     saved.into_iter().chain([Event::Prepared { effect, end, base, odd }]).collect()

@@ -75,6 +75,12 @@ impl Handle {
         self.waiting(move |handle| handle.ask_all(&run, &InboxMessage::GoOn)).await
     }
 
+    /// Lets the turns of a run and its descendants that wait for the end of a usage limit try again now.
+    pub async fn retry_now(&self, run: &RunId) -> Result<(), RunError> {
+        let run = run.clone();
+        self.waiting(move |handle| handle.ask_all(&run, &InboxMessage::RetryNow)).await
+    }
+
     fn ask_all(&self, run: &RunId, message: &InboxMessage) -> Result<(), RunError> {
         let view = self.view(run)?;
         if view.state.is_done() {

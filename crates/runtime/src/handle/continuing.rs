@@ -186,8 +186,8 @@ impl Handle {
         crate::changes::remember(&self.store.run_dir(&run), Path::new(&state.spec.workspace));
         let family = self.family(&self.view(&run)?);
         let mut first = self.header(&family, OwnerStart::Reopened)?;
-        first.news =
-            step.news.iter().filter(|news| matches!(news, News::Continued { .. })).cloned().collect();
+        // The new owner reports by itself what the run waits for.
+        first.news = step.news.iter().filter(|news| !matches!(news, News::Waiting(_))).cloned().collect();
         let (effects, hand) = (state.to_perform(), OwnerStart::Reopened);
         Ok(TakenRun {
             rights: Ownership { lease, task_claims, folder },

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use windlass_core::effect::Effect;
 use windlass_core::event::{Event, Record};
 use windlass_core::id::{EffectId, RunId};
 use windlass_core::spec::ForkOrigin;
@@ -113,9 +114,18 @@ impl Handle {
         own
     }
 
-    /// Returns the dialect of a turn.
-    pub(crate) fn dialect_of(&self, run: &RunId, effect: &EffectId) -> Arc<dyn Dialect> {
-        self.home.agents.named_or_first(self.driver_of(run, effect).as_deref())
+    /// Returns the dialect of a turn, and whether another turn of the node may have another one.
+    pub(crate) fn dialect_of(&self, run: &RunId, effect: &EffectId) -> (Arc<dyn Dialect>, bool) {
+        let spec = match self.record_at(run, 1) {
+            Ok(Some(Record { event: Event::RunStarted { spec }, .. })) => Some(spec),
+            _ => None,
+        };
+        let spec = spec.as_deref();
+        let own = spec.and_then(|spec| spec.driver_of(&effect.node));
+        let settings = spec.and_then(|spec| spec.sessions.get(&effect.node.in_workflow()));
+        let may_change = settings.is_some_and(|settings| !settings.fallback.is_empty());
+        let taken_over = may_change.then(|| self.planned_driver(run, effect)).flatten();
+        (self.home.agents.named_or_first(taken_over.as_deref().or(own)), may_change)
     }
 
     /// Opens the transcript of a turn after a place reached before.
@@ -130,12 +140,14 @@ impl Handle {
         TranscriptReader::open(&dir.join(windlass_core::launch::files::STDOUT), dialect, place)
     }
 
-    /// Returns the driver of a turn, as in the first record.
-    fn driver_of(&self, run: &RunId, effect: &EffectId) -> Option<String> {
-        match self.record_at(run, 1).ok()??.event {
-            Event::RunStarted { spec } => spec.driver_of(&effect.node).map(str::to_owned),
+    /// Returns the driver that took the work of a turn over.
+    fn planned_driver(&self, run: &RunId, effect: &EffectId) -> Option<String> {
+        let records = self.records(run, 1).ok()?;
+        let mut planned = records.iter().flat_map(|(_, record)| &record.effects);
+        planned.find(|planned| planned.id == *effect).and_then(|planned| match &planned.effect {
+            Effect::StartSession(plan) => plan.driver.clone(),
             _ => None,
-        }
+        })
     }
 
     /// Returns true if a run works in a repository, even if no base commit was recorded at its start.

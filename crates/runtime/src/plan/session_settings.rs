@@ -34,6 +34,15 @@ use crate::user_error::{UserError, UserErrorKind};
 /// A session, and the entity whose text it gets.
 type SessionSource<'a> = (&'a Session, Option<&'a Entity>);
 
+/// The part of a driver in a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum DriverRole {
+    /// The node's own driver.
+    Own,
+    /// A driver that may take the work over.
+    Fallback,
+}
+
 /// The inputs of a plan.
 pub(super) struct PlanInputs<'a> {
     pub(super) home: &'a Home,
@@ -118,10 +127,40 @@ impl PlanInputs<'_> {
         let own = node.options.driver.clone();
         let name = self.pick("driver", self.flags().driver.clone(), own, self.settings().driver.clone());
         let source = (session, entity);
-        match input_name(&name) {
-            Some(input) => self.settings_to_choose(part, node, source, input, warnings),
-            None => self.settings_with(part, node, source, &name, warnings),
+        let mut settings = match input_name(&name) {
+            Some(input) => self.settings_to_choose(part, node, source, input, warnings)?,
+            None => self.settings_with(part, node, source, &name, DriverRole::Own, warnings)?,
+        };
+        self.add_fallback(&mut settings, warnings, |driver, warnings| {
+            self.settings_with(part, node, source, driver, DriverRole::Fallback, warnings)
+        })?;
+        Ok(settings)
+    }
+
+    /// Adds the settings with each driver that may take the work over.
+    fn add_fallback(
+        &self,
+        settings: &mut SessionSettings,
+        warnings: &mut Vec<String>,
+        with: impl Fn(&str, &mut Vec<String>) -> Result<SessionSettings, UserError>,
+    ) -> Result<(), UserError> {
+        let names = self.flags().fallback.as_ref().unwrap_or(&self.settings().fallback);
+        let mut others: Vec<SessionSettings> = Vec::new();
+        for name in names {
+            if !others.iter().any(|other| other.driver.name == *name) {
+                others.push(with(name, warnings)?);
+            }
         }
+        let switch_back = self.flags().switch_back || self.settings().switch_back;
+        let choices = settings.choice.iter_mut().flat_map(|choice| choice.settings.values_mut());
+        let add = |own: &mut SessionSettings| {
+            let is_other = |other: &&SessionSettings| other.driver.name != own.driver.name;
+            own.fallback = others.iter().filter(is_other).cloned().collect();
+            own.switch_back = switch_back && !own.fallback.is_empty();
+        };
+        choices.for_each(&add);
+        add(settings);
+        Ok(())
     }
 
     /// Combines the settings with each driver that an input may name. Drivers that are not installed are known as
@@ -140,7 +179,7 @@ impl PlanInputs<'_> {
             DriverChoice { input: input.to_owned(), settings: BTreeMap::new(), missing: BTreeMap::new() };
         let mut problem = None;
         for name in names {
-            match self.settings_with(part, node, source, name, warnings) {
+            match self.settings_with(part, node, source, name, DriverRole::Own, warnings) {
                 Ok(settings) => drop(choice.settings.insert(name.to_owned(), settings)),
                 Err(missing) if missing.class == UserErrorKind::Agent => {
                     choice.missing.insert(name.to_owned(), missing.text());
@@ -164,10 +203,12 @@ impl PlanInputs<'_> {
         node: &PlannedNode<'_>,
         (session, entity): SessionSource<'_>,
         driver: &str,
+        role: DriverRole,
         warnings: &mut Vec<String>,
     ) -> Result<SessionSettings, UserError> {
         let isolation = self.isolation(part, node, warnings)?;
-        let driver = self.driver(node, entity, driver, warnings)?;
+        let models = self.models(node, entity, driver, role);
+        let driver = self.driver(driver, role, &models, warnings)?;
         let can = self.home.agents.capabilities(&driver.name);
         self.holds_strict(&driver.name, can.enforcement, isolation, warnings)?;
         let mut permissions = self.settings().permissions.clone();
@@ -177,7 +218,6 @@ impl PlanInputs<'_> {
         if let Some(tools) = &session.tools {
             entity::narrow_to((&node.node.id, tools), (&driver.name, can), &mut permissions, warnings);
         }
-        let models = self.models(node, entity, &driver.name);
         let has_choice = models.len() > 1 || models.iter().any(|model| !is_plain(model));
         let models = if has_choice { models.into_iter().map(Template).collect() } else { Vec::new() };
         Ok(SessionSettings {
@@ -189,6 +229,8 @@ impl PlanInputs<'_> {
             entity: entity.cloned().map(Box::new),
             rules: session.turns.as_ref().map(|turns| self.rules(part, turns, can, warnings)).transpose()?,
             choice: None,
+            fallback: Vec::new(),
+            switch_back: false,
         })
     }
 
@@ -330,13 +372,15 @@ impl PlanInputs<'_> {
 
     fn driver(
         &self,
-        node: &PlannedNode<'_>,
-        entity: Option<&Entity>,
         name: &str,
+        role: DriverRole,
+        models: &[String],
         warnings: &mut Vec<String>,
     ) -> Result<AgentCommand, UserError> {
         let configured = self.settings().agents.get(name);
-        let bin = self.flags().agent_bin.clone().map(|bin| self.request.cwd.join(bin));
+        // The flags about a program and its arguments are about the driver of the run.
+        let is_own = role == DriverRole::Own;
+        let bin = self.flags().agent_bin.as_ref().filter(|_| is_own).map(|bin| self.request.cwd.join(bin));
         let program = bin.or_else(|| configured.and_then(|agent| agent.program.clone()).map(PathBuf::from));
         let program = match find_agent(self.home, name, program.as_deref()) {
             Ok(program) => program,
@@ -347,19 +391,29 @@ impl PlanInputs<'_> {
             }
             Err(problem) => return Err(problem),
         };
-        let is_own = self.home.agents.named(name).is_some_and(|dialect| dialect.program().is_none());
-        if is_own {
+        if self.home.agents.named(name).is_some_and(|dialect| dialect.program().is_none()) {
             check_sim_format(self.home.var("WINDLASS_SIM_FORMAT"))?;
         }
         let mut args = configured.map(|agent| agent.args.clone()).unwrap_or_default();
-        args.extend(self.request.agent_args.clone());
+        args.extend(self.request.agent_args.iter().filter(|_| is_own).cloned());
         // A template is filled in when the node starts.
-        let model = self.models(node, entity, name).into_iter().next().filter(|model| is_plain(model));
+        let model = models.first().filter(|model| is_plain(model)).cloned();
         Ok(AgentCommand { name: name.to_owned(), program: text_path(&program)?, model, args })
     }
 
     /// Picks the models, in the order in which they are tried. The workflow's choice wins over the entity's.
-    fn models(&self, node: &PlannedNode<'_>, entity: Option<&Entity>, driver: &str) -> Vec<String> {
+    fn models(
+        &self,
+        node: &PlannedNode<'_>,
+        entity: Option<&Entity>,
+        driver: &str,
+        role: DriverRole,
+    ) -> Vec<String> {
+        let configured = self.settings().agents.get(driver).and_then(|agent| agent.model.clone());
+        // The names of models differ between drivers.
+        if role == DriverRole::Fallback {
+            return configured.into_iter().collect();
+        }
         let of_entity = || {
             let entity = entity?;
             let can = self.home.agents.capabilities(driver);
@@ -369,7 +423,8 @@ impl PlanInputs<'_> {
         let own = if own.is_empty() { of_entity().map(|model| vec![model]) } else { Some(own) };
         let flag = self.flags().model.as_ref();
         let flag = flag.map(|models| models.split(',').map(|model| model.trim().to_owned()).collect());
-        self.pick("model", flag, own, self.settings().model.iter().cloned().collect())
+        let setting = self.settings().model.clone().or(configured);
+        self.pick("model", flag, own, setting.into_iter().collect())
     }
 
     /// Builds the rules of a session's turns.

@@ -6,7 +6,7 @@
 use windlass_core::engine::{self, Divergence};
 use windlass_core::event::{Event, Record};
 use windlass_core::id::{RunId, Verb};
-use windlass_core::run::{Activity, Ask, Progress, RunState, SubRunState};
+use windlass_core::run::{Activity, Ask, Progress, RunState, SubRunState, Waiting};
 use windlass_core::spec::MAX_DEPTH;
 use windlass_store::Cadence;
 
@@ -27,6 +27,16 @@ struct FamilyMember {
     seq: u64,
     cadence: Cadence,
     divergence: Option<Divergence>,
+}
+
+impl Family {
+    /// Returns true if a turn waits for the end of a usage limit or error.
+    pub fn waits_for_a_limit(&self) -> bool {
+        let is_limit =
+            |waiting: &Waiting| matches!(waiting, Waiting::RateLimit { .. } | Waiting::Retry { .. });
+        let mut members = std::iter::once(&*self.root).chain(&self.below);
+        members.any(|member| member.state.waits().iter().any(is_limit))
+    }
 }
 
 impl Handle {

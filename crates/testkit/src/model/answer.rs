@@ -49,8 +49,7 @@ impl Answer {
         let spoken = |part: &Part| match part {
             Part::Text(text) => Ok(Spoken::Text(text.clone())),
             Part::Call(action) => {
-                let (name, form, input) = call(action, &request.conversation.tools)?;
-                Ok(Spoken::Call(ToolCall { id: fresh_id(prefix), name, form, input }))
+                Ok(Spoken::Call(call(action, &request.conversation.tools, fresh_id(prefix))?))
             }
         };
         Ok(Answer {

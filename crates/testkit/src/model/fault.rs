@@ -52,7 +52,8 @@ pub fn cut(after_events: usize) -> Turn {
     say("this sentence is never heard to its end").breaking(Break::Cut(after_events))
 }
 
-/// Makes a turn that says some words, and then nothing more until the client leaves.
+/// Makes a turn that says some words, and then nothing more until the client leaves. A turn behind a closed
+/// [`Gate`](super::Gate) does not even begin.
 pub fn hang() -> Turn {
     say("this sentence is never heard to its end").breaking(Break::Stall(usize::MAX))
 }

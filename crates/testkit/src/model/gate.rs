@@ -40,7 +40,11 @@ impl Gate {
     /// Waits until a turn has reached the gate, or panics.
     #[track_caller]
     pub fn wait_reached(&self, deadline: Duration) {
-        crate::wait::until(deadline, || self.reached() > 0);
+        let (state, changed) = &*self.shared;
+        let state = state.lock().expect("a gate is never poisoned");
+        let waited = changed.wait_timeout_while(state, deadline, |state| state.reached == 0);
+        let reached = waited.expect("a gate is never poisoned").0.reached;
+        assert!(reached > 0, "no turn reached the gate within {deadline:?}");
     }
 
     /// Waits until the gate opens, or until `given_up` returns true.

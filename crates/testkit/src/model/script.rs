@@ -70,7 +70,7 @@ impl Script {
         self
     }
 
-    /// Restarts the list for every session of the CLI.
+    /// Restarts the list for every session of the CLI. Gemini CLI does not name its sessions, so they share one.
     pub fn for_each_session(mut self) -> Script {
         self.restarts = true;
         self

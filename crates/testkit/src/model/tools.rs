@@ -11,6 +11,8 @@ pub(super) struct OfferedTool {
     pub(super) form: ToolForm,
     /// The JSON schema of the arguments.
     pub(super) schema: Value,
+    /// The group of the tool. Only the Responses API has it.
+    pub(super) namespace: Option<String>,
 }
 
 /// The form of a tool's arguments.
@@ -44,17 +46,30 @@ pub(super) struct ToolCall {
     pub(super) id: String,
     pub(super) name: String,
     pub(super) form: ToolForm,
+    pub(super) namespace: Option<String>,
     /// An object, or a text if that is the form of the tool.
     pub(super) input: Value,
 }
 
-/// Returns the name and the arguments of the tool call for an action, or the reason why there is none.
-pub(super) fn call(action: &Action, offered: &[OfferedTool]) -> Result<(String, ToolForm, Value), String> {
-    let called = match action {
+impl OfferedTool {
+    /// Makes a tool that takes a JSON object.
+    pub(super) fn new(name: &str, schema: &Value) -> OfferedTool {
+        OfferedTool { name: name.to_owned(), form: ToolForm::Object, schema: schema.clone(), namespace: None }
+    }
+
+    fn call(&self, id: String, input: Value) -> ToolCall {
+        ToolCall { id, name: self.name.clone(), form: self.form, namespace: self.namespace.clone(), input }
+    }
+}
+
+/// Returns the tool call for an action, or the reason why there is none.
+pub(super) fn call(action: &Action, offered: &[OfferedTool], id: String) -> Result<ToolCall, String> {
+    let found = match action {
         Action::Tool { name, input } => {
-            let form =
-                offered.iter().find(|tool| tool.name == *name).map_or(ToolForm::Object, |tool| tool.form);
-            return Ok((name.clone(), form, input.clone()));
+            // A model may also call a tool that nobody offered.
+            let unknown = OfferedTool::new(name, &Value::Null);
+            let tool = offered.iter().find(|tool| tool.name == *name).unwrap_or(&unknown);
+            return Ok(tool.call(id, input.clone()));
         }
         Action::Shell(command) => shell(command, offered),
         Action::Write { path, text } => first(offered, |tool| write_input(tool, path, text))
@@ -63,18 +78,20 @@ pub(super) fn call(action: &Action, offered: &[OfferedTool]) -> Result<(String, 
             .or_else(|| shell(&format!("cat {}", quoted(path)), offered)),
     };
     let names = || offered.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>().join(", ");
-    called.ok_or_else(|| format!("no offered tool can do {action:?}; there are: {}", names()))
+    let (tool, input) =
+        found.ok_or_else(|| format!("no offered tool can do {action:?}; there are: {}", names()))?;
+    Ok(tool.call(id, input))
 }
 
-fn shell(command: &str, offered: &[OfferedTool]) -> Option<(String, ToolForm, Value)> {
+fn shell<'a>(command: &str, offered: &'a [OfferedTool]) -> Option<(&'a OfferedTool, Value)> {
     first(offered, |tool| shell_input(tool, command))
 }
 
 fn first(
     offered: &[OfferedTool],
     input: impl Fn(&OfferedTool) -> Option<Value>,
-) -> Option<(String, ToolForm, Value)> {
-    offered.iter().find_map(|tool| Some((tool.name.clone(), tool.form, input(tool)?)))
+) -> Option<(&OfferedTool, Value)> {
+    offered.iter().find_map(|tool| Some((tool, input(tool)?)))
 }
 
 fn shell_input(tool: &OfferedTool, command: &str) -> Option<Value> {
@@ -82,6 +99,9 @@ fn shell_input(tool: &OfferedTool, command: &str) -> Option<Value> {
         "exec_command" => json!({"cmd": command}),
         "shell" => json!({"command": ["bash", "-lc", command]}),
         "shell_command" | "bash" | "Bash" | "run_shell_command" => json!({"command": command}),
+        "exec" if tool.form == ToolForm::Text => {
+            return Some(in_code("exec_command", &json!({"cmd": command})));
+        }
         _ => return None,
     };
     let requires =
@@ -99,6 +119,7 @@ fn write_input(tool: &OfferedTool, path: &str, text: &str) -> Option<Value> {
         "create" => Some(json!({"path": path, "file_text": text})),
         "apply_patch" if tool.form == ToolForm::Text => Some(json!(patch(path, text))),
         "apply_patch" => Some(json!({"input": patch(path, text)})),
+        "exec" if tool.form == ToolForm::Text => Some(in_code("apply_patch", &json!(patch(path, text)))),
         _ => None,
     }
 }
@@ -110,6 +131,11 @@ fn read_input(tool: &OfferedTool, path: &str) -> Option<Value> {
         "view" => Some(json!({"path": path})),
         _ => None,
     }
+}
+
+/// Returns the source that calls a tool, for a CLI whose only tool runs JavaScript: Codex with newer models.
+fn in_code(tool: &str, input: &Value) -> Value {
+    json!(format!("text(await tools.{tool}({input}));"))
 }
 
 /// Returns the patch that creates or replaces a file. It always ends the text with a newline.
@@ -128,17 +154,17 @@ mod tests {
     use super::*;
 
     fn offer(names: &[&str]) -> Vec<OfferedTool> {
-        let tool = |name: &&str| OfferedTool {
-            name: (*name).to_owned(),
-            form: ToolForm::Object,
-            schema: Value::Null,
-        };
-        names.iter().map(tool).collect()
+        names.iter().map(|name| OfferedTool::new(name, &Value::Null)).collect()
+    }
+
+    fn called(action: &Action, offered: &[OfferedTool]) -> ToolCall {
+        call(action, offered, "id".to_owned()).unwrap()
     }
 
     #[track_caller]
     fn assert_called(action: Action, offered: &[OfferedTool], name: &str, input: Value) {
-        assert_eq!(call(&action, offered), Ok((name.to_owned(), ToolForm::Object, input)));
+        let call = called(&action, offered);
+        assert_eq!((call.name.as_str(), call.input), (name, input));
     }
 
     #[test]
@@ -169,8 +195,8 @@ mod tests {
     fn a_required_description_is_filled_in() {
         let mut offered = offer(&["bash"]);
         offered[0].schema = json!({"required": ["command", "description"]});
-        let (_, _, input) = call(&Action::Shell("ls".into()), &offered).unwrap();
-        assert_eq!(input, json!({"command": "ls", "description": "a scripted command"}));
+        let input = json!({"command": "ls", "description": "a scripted command"});
+        assert_called(Action::Shell("ls".into()), &offered, "bash", input);
     }
 
     #[test]
@@ -184,9 +210,8 @@ mod tests {
             json!({"cmd": "printf %s 'a '\\''b'\\''\n' > 'it'\\''s'"}),
         );
         assert_called(Action::Read("a".into()), &offered, "exec_command", json!({"cmd": "cat 'a'"}));
-        assert!(
-            call(&Action::Shell("ls".into()), &offer(&["Read"])).unwrap_err().contains("there are: Read")
-        );
+        let why = call(&Action::Shell("ls".into()), &offer(&["Read"]), "id".into()).unwrap_err();
+        assert!(why.ends_with("there are: Read"), "{why}");
     }
 
     #[test]
@@ -196,6 +221,28 @@ mod tests {
         let expected = "*** Begin Patch\n*** Add File: a.txt\n+one\n+two\n*** End Patch\n";
         assert_called(write.clone(), &offered, "apply_patch", json!({"input": expected}));
         offered[0].form = ToolForm::Text;
-        assert_eq!(call(&write, &offered), Ok(("apply_patch".into(), ToolForm::Text, json!(expected))));
+        assert_eq!(called(&write, &offered).form, ToolForm::Text);
+        assert_called(write, &offered, "apply_patch", json!(expected));
+    }
+
+    #[test]
+    fn where_the_only_tool_runs_code_the_code_calls_the_tool() {
+        let mut offered = offer(&["exec"]);
+        offered[0].form = ToolForm::Text;
+        let source = r#"text(await tools.exec_command({"cmd":"echo \"a\""}));"#;
+        assert_called(Action::Shell("echo \"a\"".into()), &offered, "exec", json!(source));
+        let write = Action::Write { path: "a".into(), text: "b".into() };
+        let source =
+            r#"text(await tools.apply_patch("*** Begin Patch\n*** Add File: a\n+b\n*** End Patch\n"));"#;
+        assert_called(write, &offered, "exec", json!(source));
+    }
+
+    #[test]
+    fn a_call_by_name_keeps_the_group_and_may_be_of_an_unknown_tool() {
+        let mut offered = offer(&["spawn_agent"]);
+        offered[0].namespace = Some("agents".into());
+        let spawn = Action::Tool { name: "spawn_agent".into(), input: json!({}) };
+        assert_eq!(called(&spawn, &offered).namespace.as_deref(), Some("agents"));
+        assert_called(spawn, &[], "spawn_agent", json!({}));
     }
 }

@@ -5,10 +5,11 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
+use windlass_testkit::model::Kind;
 use windlass_testkit::{
-    Model, Sealed, Turn, cut, hang, rate_limit, read, require_agent, say, server_error, shell, unauthorized,
-    usage_limit, wait, write,
+    Model, Sealed, Turn, cut, hang, rate_limit, read, reply, require_agent, say, server_error, shell, tool,
+    unauthorized, usage_limit, wait, write,
 };
 
 use crate::output::{Printed, run, start};
@@ -69,6 +70,33 @@ fn files_are_written_and_read_by_what_it_has_for_that() {
 }
 
 #[test]
+fn the_same_script_plays_on_the_tools_of_its_own_models() {
+    let codex = require_agent!("codex");
+    // The older one has a tool for patches. The newer one has a tool that runs JavaScript, and nothing else.
+    for (name, tools) in [("gpt-5.5", ["exec_command", "apply_patch"]), ("gpt-6.1-sol", ["exec", "wait"])] {
+        let sealed = Sealed::new();
+        let file = sealed.repo().join("new.txt").display().to_string();
+        let model = Model::script([
+            shell("echo one-two | tr - _").tokens(1000, 30).cached(200),
+            write(&file, "one\n'two'\n").tokens(0, 0),
+            read(&file).tokens(0, 0),
+            say("all done").tokens(70, 5),
+        ])
+        .start();
+        let printed = run(exec(&sealed, &codex, &model, &["-m", name, "go"]));
+        assert_eq!(printed.code, Some(0), "{}", printed.story);
+        let requests = model.requests();
+        for tool in tools {
+            assert!(requests[0].tool_names().contains(&tool.to_owned()), "{:?}", requests[0].tool_names());
+        }
+        assert!(requests[1].last_user_text().contains("one_two"), "{}", requests[1].last_user_text());
+        assert_eq!(fs::read_to_string(&file).unwrap(), "one\n'two'\n", "{}", printed.story);
+        assert!(requests[3].last_user_text().contains("'two'"), "{}", requests[3].last_user_text());
+        assert_eq!(printed.only("turn.completed")["usage"]["input_tokens"], 1270);
+    }
+}
+
+#[test]
 fn a_resumed_thread_is_the_same_session() {
     let codex = require_agent!("codex");
     let sealed = Sealed::new();
@@ -82,6 +110,30 @@ fn a_resumed_thread_is_the_same_session() {
     assert_eq!(model.sessions(), [thread]);
     assert_eq!(model.requests()[1].nth_in_session, 1);
     assert!(model.requests()[1].mentions("first"));
+}
+
+#[test]
+fn a_subagent_has_turns_of_its_own_and_a_summary_takes_none() {
+    let codex = require_agent!("codex");
+    let sealed = Sealed::new();
+    let wait_for_it = reply(|request| {
+        let answer: Value = serde_json::from_str(&request.last_user_text()).unwrap();
+        tool("wait_agent", json!({"targets": [answer["agent_id"]]})).tokens(50_000, 1)
+    });
+    let model =
+        Model::script([tool("spawn_agent", json!({"message": "look around"})), wait_for_it, say("done")])
+            .subagents([say("nothing there")])
+            .start();
+    let limit = ["-c", "model_auto_compact_token_limit=20000"];
+    let printed = run(exec(&sealed, &codex, &model, &[limit.as_slice(), &["go"]].concat()));
+    assert_eq!(printed.code, Some(0), "{}", printed.story);
+    let kinds: Vec<Kind> = model.everything().iter().map(|request| request.kind).collect();
+    let count = |kind| kinds.iter().filter(|one| **one == kind).count();
+    assert_eq!((count(Kind::Subagent), count(Kind::Side)), (1, 1), "{kinds:?}");
+    // It may ask once more, because the subagent ended.
+    assert!(count(Kind::Main) >= 3, "{kinds:?}");
+    assert_eq!(model.sessions().len(), 1);
+    assert!(model.requests().iter().any(|request| request.agent.is_some()));
 }
 
 #[test]

@@ -6,8 +6,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use windlass_testkit::model::Kind;
 use windlass_testkit::{
-    Model, Sealed, cut, hang, rate_limit, read, require_agent, say, server_error, shell, unauthorized,
+    Model, Sealed, cut, hang, rate_limit, read, require_agent, say, server_error, shell, tool, unauthorized,
     usage_limit, wait, write,
 };
 
@@ -76,6 +77,26 @@ fn files_are_written_and_read_by_its_own_tools_and_a_resumed_session_is_the_same
     let second = run(headless(&sealed, &copilot, &model, &["--resume", session, "-p", "next"]));
     assert_eq!(said(&second), ["again"], "{}", second.story);
     assert_eq!((model.sessions(), model.requests()[3].nth_in_session), (vec![session.to_owned()], 3));
+}
+
+#[test]
+fn a_subagent_has_turns_of_its_own_and_a_summary_takes_none() {
+    let copilot = require_agent!("copilot");
+    let sealed = Sealed::new();
+    let task = json!({
+        "name": "looker", "description": "look", "prompt": "look around",
+        "agent_type": "general-purpose", "mode": "sync",
+    });
+    // So many tokens that it asks for a summary of the conversation.
+    let model = Model::script([tool("task", task).tokens(127_000, 30), say("done")])
+        .subagents([shell("echo one"), say("nothing there")])
+        .start();
+    let printed = run(headless(&sealed, &copilot, &model, &["-p", "go"]));
+    assert_eq!(printed.code, Some(0), "{}", printed.story);
+    let kinds: Vec<Kind> = model.everything().iter().map(|request| request.kind).collect();
+    let count = |kind| kinds.iter().filter(|one| **one == kind).count();
+    assert_eq!((count(Kind::Main), count(Kind::Subagent), count(Kind::Side)), (2, 2, 1), "{kinds:?}");
+    assert_eq!(model.sessions().len(), 1);
 }
 
 #[test]

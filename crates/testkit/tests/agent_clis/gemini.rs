@@ -6,9 +6,10 @@ use std::process::Command;
 use std::time::Duration;
 
 use serde_json::json;
+use windlass_testkit::model::Kind;
 use windlass_testkit::{
-    Model, Sealed, Turn, cut, hang, rate_limit, read, require_agent, say, server_error, shell, unauthorized,
-    usage_limit, wait, write,
+    Model, Sealed, Turn, cut, hang, rate_limit, read, require_agent, say, server_error, shell, tool,
+    unauthorized, usage_limit, wait, write,
 };
 
 use crate::output::{Printed, run, start};
@@ -99,6 +100,21 @@ fn a_resumed_session_goes_on_with_its_conversation() {
     assert_eq!(said(&second), "second", "{}", second.story);
     let requests = model.requests();
     assert!(requests[1].mentions("first") && !requests[1].opens_conversation());
+}
+
+#[test]
+fn a_subagent_has_turns_of_its_own() {
+    let gemini = require_agent!("gemini");
+    let sealed = Sealed::new();
+    let task = json!({"agent_name": "codebase_investigator", "prompt": "look around"});
+    let found = json!({"SummaryOfFindings": "nothing", "ExplorationTrace": [], "RelevantLocations": []});
+    let model = Model::script([tool("invoke_agent", task), say("done")])
+        .subagents([read("README.md"), tool("complete_task", json!({"report": found}))])
+        .start();
+    let printed = run(headless(&sealed, &gemini, &model, &["-p", "go"]));
+    assert_eq!(said(&printed), "done", "{}", printed.story);
+    let kinds: Vec<Kind> = model.everything().iter().map(|request| request.kind).collect();
+    assert_eq!(kinds, [Kind::Main, Kind::Subagent, Kind::Subagent, Kind::Main]);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::json;
 use windlass_testkit::model::Kind;
 use windlass_testkit::{
-    Model, Request, Sealed, cut, hang, rate_limit, read, require_agent, say, server_error, shell,
+    Model, Request, Sealed, cut, hang, rate_limit, read, require_agent, say, server_error, shell, tool,
     unauthorized, wait, write,
 };
 
@@ -85,6 +85,23 @@ fn files_are_written_and_read_by_its_own_tools_and_a_resumed_session_is_the_same
     assert_eq!((model.sessions(), model.requests()[3].nth_in_session), (vec![session.to_owned()], 3));
     // A session with a title asks for none.
     assert!(of_kind(&model, Kind::Side).is_empty());
+}
+
+#[test]
+fn a_subagent_has_turns_of_its_own_and_a_summary_takes_none() {
+    let opencode = require_agent!("opencode");
+    let sealed = Sealed::new();
+    let task = json!({"description": "look", "prompt": "look around", "subagent_type": "general"});
+    // So many tokens that it asks for a summary of the conversation.
+    let model = Model::script([tool("task", task).tokens(199_000, 30), say("done")])
+        .subagents([shell("echo one"), say("nothing there")])
+        .start();
+    let printed = run(headless(&sealed, &opencode, &model, &["--title", "t", "go"]));
+    assert_eq!(printed.code, Some(0), "{}", printed.story);
+    let count = |kind| of_kind(&model, kind).len();
+    assert_eq!((count(Kind::Main), count(Kind::Subagent), count(Kind::Side)), (2, 2, 1), "{}", printed.story);
+    assert_eq!(model.sessions().len(), 1);
+    assert!(of_kind(&model, Kind::Subagent)[0].agent.is_some());
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use windlass_core::id::RunId;
-use windlass_core::run::FinalStatus;
+use windlass_core::run::{FinalStatus, Lifecycle};
 use windlass_runtime::children::EndedChildren;
 use windlass_runtime::error::RunError;
 use windlass_runtime::handle::Handle;
@@ -29,6 +29,8 @@ use crate::exit::Exit;
 /// The longest wait for the end of a run.
 const PATIENCE: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(50);
+/// The time after which `cancel` says that it waits for `finally`. Most take less.
+const SAYS_FINALLY: Duration = Duration::from_secs(1);
 
 const EXAMPLES: &str = "\
 Examples:
@@ -64,7 +66,7 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
         return end_other_version(&handle, &run, args.json);
     }
     wait_for(handle.cancel(&run))?;
-    let status = wait(&handle, &run)?;
+    let status = wait(&handle, &run, args.json)?;
     tell(&handle, &run, status, args.json)
 }
 
@@ -192,12 +194,19 @@ pub(super) fn close_run(handle: &Handle, family: Family) -> Result<(), Report> {
     })
 }
 
-fn wait(handle: &Handle, run: &RunId) -> Result<RunStatus, Report> {
+fn wait(handle: &Handle, run: &RunId, json: bool) -> Result<RunStatus, Report> {
     let begun = Instant::now();
+    let mut may_say = !json;
     loop {
         let view = handle.view(run)?;
         if view.state.is_done() || begun.elapsed() > PATIENCE {
             return Ok(view.status);
+        }
+        let completes = matches!(view.state.lifecycle, Lifecycle::Finally { .. });
+        if completes && begun.elapsed() > SAYS_FINALLY && std::mem::take(&mut may_say) {
+            note(&format!(
+                "run {run} is cancelled, and completes its `finally` first; `windlass cancel {run}` stops that as well"
+            ));
         }
         // It has no owner, or its owner is dying right now: this process closes it.
         if view.status.is_crashed() {

@@ -13,9 +13,9 @@ use super::invocation::Invocation;
 use super::report::{Report, warn};
 use super::sanitize::plain;
 use super::{
-    answer, approve, attach, cancel, complete, completions, config, demo, diff, doctor, entities, fast_help,
-    fork, gc, help, hint, logs, r#loop, mistake, overview, pause, plugin, ps, replay, resume, run, send,
-    show, sim, tasks, trust, typo, undo, workflow,
+    answer, approve, attach, cancel, complete, completions, config, demo, diff, doctor, entities, export,
+    fast_help, fork, gc, help, hint, logs, r#loop, mistake, overview, pause, plugin, ps, replay, resume, run,
+    send, show, sim, tasks, trust, typo, undo, workflow,
 };
 use crate::exit::Exit;
 
@@ -50,6 +50,7 @@ Watch runs:
   ps           List runs, newest first
   show         Show a run: its state, nodes, sessions and open questions
   logs         Show what happened in a run
+  export       Write a run as JSON Lines, Markdown or an OpenTelemetry trace
   diff         Show what a turn or a run changed
   attach       Return to the feed and the questions of a run in the background
 
@@ -96,6 +97,7 @@ enum CliCommand {
     Ps(ps::Args),
     Show(show::Args),
     Logs(logs::Args),
+    Export(export::Args),
     Attach(attach::Args),
     Diff(diff::Args),
     Answer(answer::Args),
@@ -170,6 +172,7 @@ impl CliCommand {
             CliCommand::Ps(_)
             | CliCommand::Show(_)
             | CliCommand::Logs(_)
+            | CliCommand::Export(_)
             | CliCommand::Diff(_)
             | CliCommand::Replay(_)
             | CliCommand::Workflow(_)
@@ -238,6 +241,7 @@ fn run_command(verb: CliCommand) -> Result<Exit, Report> {
         CliCommand::Ps(args) => ps::perform(&args),
         CliCommand::Show(args) => show::perform(&args),
         CliCommand::Logs(args) => logs::perform(&args),
+        CliCommand::Export(args) => export::perform(&args),
         CliCommand::Diff(args) => diff::perform(&args),
         CliCommand::Answer(args) => answer::perform(args),
         CliCommand::Approve(args) => approve::perform(args),
@@ -365,6 +369,7 @@ mod tests {
             &["ps"],
             &["show", "r"],
             &["logs", "r"],
+            &["export", "r"],
             &["diff", "r"],
             &["replay", "r"],
             &["workflow", "list"],

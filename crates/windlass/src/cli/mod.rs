@@ -21,6 +21,7 @@ mod doctor;
 mod draw;
 mod drive;
 mod entities;
+mod export;
 mod fast_help;
 mod feed;
 mod fit;

@@ -34,6 +34,7 @@ Examples:
   windlass resume                             the newest run of this folder
   windlass resume k3f9 --max-iterations +10   ten more iterations
   windlass resume k3f9 --budget cost=+5       five more dollars
+  windlass resume k3f9 --now                  do not wait for a usage limit
   windlass resume k3f9 --message \"use the v2 API\"";
 
 /// Continue a run that was interrupted, paused or not completed
@@ -74,6 +75,10 @@ pub(crate) struct Args {
     /// Answer to questions, from now on
     #[arg(long, value_name = "ANSWER", value_parser = words_of(OnQuestion::WORDS), help_heading = REQUESTS)]
     on_question: Option<OnQuestion>,
+
+    /// Try again now instead of waiting for the end of a usage limit
+    #[arg(long)]
+    now: bool,
 
     /// Run in the background and print the run's id
     #[arg(long, conflicts_with = "output_last_message")]
@@ -128,6 +133,16 @@ pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
         return args.reopen(&invocation, &handle, &run, additions);
     }
     let family = handle.family(&view);
+    if args.now {
+        if !view.status.is_crashed() && !family.waits_for_a_limit() {
+            return Err(Report::usage(format!("run {run} does not wait for the end of a usage limit"))
+                .hint(format!("`windlass show {run}` says what it does")));
+        }
+        wait_for(handle.retry_now(&run))?;
+        if !view.status.is_crashed() && !view.state.bookkeeping.paused {
+            return retried(&run, args.watch.json);
+        }
+    }
     if view.state.bookkeeping.paused {
         if view.status.is_crashed() {
             handle.check_folders(&family)?;
@@ -229,6 +244,15 @@ fn in_progress(view: &RunView) -> Report {
     let run = &view.run;
     Report::usage(format!("run {run} is in progress: its limits can change only after it has stopped"))
         .hint(format!("interrupt it first (Ctrl-C in `windlass attach {run}`), then repeat this command"))
+}
+
+/// Reports that a run which another process owns tries again.
+fn retried(run: &RunId, json: bool) -> Result<Exit, Report> {
+    if json {
+        return print(&[envelope("run.retried", words::now(), Some(run), json!({}))]);
+    }
+    note(&format!("run {run} tries again now; `windlass attach {run}` follows it"));
+    Ok(Exit::Completed)
 }
 
 /// Waits until the process that owns the run continues it.

@@ -74,6 +74,15 @@ pub(crate) struct RunFlags {
     #[arg(long, value_name = "NAME", value_parser = filled, help_heading = AGENT)]
     model: Option<String>,
 
+    /// Let these drivers take the work over, in this order, when the agent's is at its usage limit or fails
+    /// again and again: codex,opencode [default: none]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = filled, help_heading = AGENT)]
+    fallback: Option<Vec<String>>,
+
+    /// Return to an earlier driver when its limit has reset
+    #[arg(long, help_heading = AGENT)]
+    switch_back: bool,
+
     /// Limit what the agent may use: strict (files and shell), minimal (also the web, subagents, skills, MCP
     /// and the project's settings) or permissive (everything) [default: minimal]
     #[arg(long, value_name = "PRESET", value_parser = words_of(Isolation::WORDS), help_heading = AGENT)]
@@ -255,6 +264,8 @@ impl RunFlags {
                 driver: self.driver.clone(),
                 agent_bin: self.agent_bin.clone(),
                 model: self.model.clone(),
+                fallback: self.fallback.clone(),
+                switch_back: self.switch_back,
                 isolation: self.isolation,
                 isolation_best_effort: self.isolation_best_effort,
                 max_iterations: self.max_iterations,

@@ -1,6 +1,7 @@
 //! Codex: skills, and agents in TOML, of the project and the home. Its prompts are no longer read.
 
 use windlass_core::entity::{EntityKind, Provider};
+use windlass_testkit::recipe::{self, Recipe};
 use windlass_testkit::{Recorder, require_agent};
 
 use crate::listed::assert_listed;
@@ -20,27 +21,22 @@ const READS: &[&str] = &[
     "~/.codex/skills/front/*/SKILL.md",
 ];
 
-/// A model of its own, and the project trusted: without that it reads nothing of it.
-fn settings(planted: &Planted, recorder: &Recorder) -> String {
-    let (url, repo) = (recorder.url(), planted.sealed.repo().canonicalize().unwrap());
-    format!(
-        "model = \"fake-model\"\nmodel_provider = \"fake\"\n\
-         [model_providers.fake]\nname = \"fake\"\nbase_url = \"{url}/v1\"\nenv_key = \"FAKE_KEY\"\n\
-         wire_api = \"responses\"\nrequest_max_retries = 0\nstream_max_retries = 0\n\
-         [projects.\"{}\"]\ntrust_level = \"trusted\"\n",
-        repo.display()
-    )
+/// Its settings, with the project trusted: without that it reads nothing of it.
+fn recipe(planted: &Planted, recorder: &Recorder) -> Recipe {
+    let mut recipe = recipe::codex(&recorder.url());
+    let repo = planted.sealed.repo().canonicalize().unwrap();
+    recipe.home[0].1 += &format!("[projects.\"{}\"]\ntrust_level = \"trusted\"\n", repo.display());
+    recipe
 }
 
 #[test]
 fn codex_reads_the_places_in_the_table() {
     let codex = require_agent!("codex");
     let (planted, recorder) = (Planted::everywhere(), Recorder::start());
-    planted.sealed.write("home/.codex/config.toml", settings(&planted, &recorder));
     let prompt = planted.of(Provider::Codex, EntityKind::Command).next().unwrap();
     let mut command = planted.sealed.command(codex);
     command.args(["exec", "--json", "-s", "read-only"]).arg(format!("/prompts:{} it", prompt.name));
-    command.env("FAKE_KEY", "fake");
+    command.envs(planted.sealed.prepare(recipe(&planted, &recorder)));
     let said = listen(&planted, command, || !recorder.asked().is_empty());
 
     let asked = recorder.asked();

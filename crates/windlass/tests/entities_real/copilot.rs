@@ -1,6 +1,6 @@
 //! Copilot: its own folders, `.agents`, and most of a project's `.claude`. Prompts are its editor's.
 
-use windlass_testkit::{Recorder, require_agent};
+use windlass_testkit::{Recorder, recipe, require_agent};
 
 use crate::listed::assert_listed;
 use crate::probe::Planted;
@@ -35,11 +35,7 @@ fn copilot_reads_the_places_in_the_table() {
     let (planted, recorder) = (Planted::everywhere(), Recorder::start());
     let mut command = planted.sealed.command(copilot);
     command.args(["-p", "hello", "--allow-all-tools", "--output-format", "json", "--no-ask-user"]);
-    command.env("COPILOT_OFFLINE", "true").env("COPILOT_AUTO_UPDATE", "false");
-    command.env("COPILOT_PROVIDER_BASE_URL", format!("{}/v1", recorder.url()));
-    command.env("COPILOT_PROVIDER_TYPE", "openai").env("COPILOT_PROVIDER_WIRE_API", "completions");
-    // It strikes its key out of whatever it says, so the key must be no word.
-    command.env("COPILOT_PROVIDER_API_KEY", "sk-rig-0123456789").env("COPILOT_MODEL", "fake-model");
+    command.envs(planted.sealed.prepare(recipe::copilot(&recorder.url())));
     let said = listen(&planted, command, || !recorder.asked().is_empty());
 
     let asked = recorder.asked();

@@ -3,9 +3,10 @@
 
 use std::fs;
 
-use crate::place::{Going, Place, busy_turn, done, last_turn, say};
+use crate::place::{Going, LIMIT, Place, busy_turn, done, last_turn, say};
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use windlass_testkit::eventually;
 
 fn usage(place: &Place, run: &str) -> Value {
     let shown = place.go(&["show", run, "--json"]);
@@ -82,6 +83,33 @@ fn a_crash_during_a_wait_for_a_limit_waits_on_and_counts_no_turn() {
     kill(&place, going, true);
     place.go(&["resume", "--json"]).assert_ended(0, "completed", "marker", 1);
     assert_eq!(place.requests().len(), 2);
+}
+
+#[test]
+fn a_person_does_not_have_to_wait_for_the_end_of_a_limit() {
+    let limited = json!([{"attempts": [
+        {"steps": [say("Hm."), {"rate_limit": {"resets_in_ms": 3_600_000}}]},
+        {"steps": [say("Hm."), {"rate_limit": {"resets_in_ms": 3_600_000}}]},
+        last_turn(),
+    ]}]);
+    let place = Place::playing(limited);
+    let mut going = place.start(&["loop", "work", "--json"]);
+    let run = going.run();
+    going.wait_for("run.waiting");
+    let refused = place.go(&["resume", &run, "--message", "x", "--now"]);
+    refused.assert_refused(2, &["its limits can change only after it has stopped"]);
+    assert_eq!(place.go(&["resume", &run, "--now", "--json"]).all("run.retried").len(), 1);
+    let waits = || going.lines().iter().filter(|line| line["type"] == "run.waiting").count() == 2;
+    eventually(LIMIT, || waits().then_some(()));
+    kill(&place, going, true);
+    place.go(&["resume", &run, "--now", "--json"]).assert_ended(0, "completed", "marker", 1);
+    assert_eq!(place.requests().len(), 3);
+    place.assert_nothing_is_left();
+    let mut busy = place.start(&["loop", "work", "--json", "--check", "sleep 20"]);
+    let run = busy.run();
+    place.go(&["resume", &run, "--now"]).assert_refused(2, &["does not wait for the end of a usage limit"]);
+    busy.signal(Signal::INT);
+    busy.end();
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 
 const USAGE: i32 = 2;
 const CONFIGURATION: i32 = 3;
+const EXHAUSTED: i32 = 9;
 
 const FINE: &str = "name: fine\nnodes:\n  - prompt: '{{ input }}'\n";
 
@@ -133,6 +134,22 @@ fn the_turns_of_a_workflow_that_is_run_are_known() {
     assert!(shown.contains("turns       at most 5 turns\n"), "{shown}");
     let line = place.go(&["workflow", "show", "outer", "--json"]).stdout;
     assert_eq!(objects(&line)[0]["data"]["worst"], "at most 5 turns", "{line}");
+}
+
+#[test]
+fn parallel_tasks_whose_branches_are_kept_take_as_many_turns_as_foreseen() {
+    let place = Place::playing(json!([]));
+    place.script(json!({"default": {"steps": [say("Not yet.\n<status>failing</status>")]}}));
+    let tasks = r#"{"version": "1.0", "tasks": [{"id": "1", "name": "one"}, {"id": "2", "name": "two"}]}"#;
+    place.sealed.write("repo/tasks.json", tasks);
+    let node = "task_loop: { max: 4, jobs: 2, attempts: 2, land: false }\n    do: [{ prompt: x }]";
+    write(&place, "kept", &format!("name: kept\nnodes:\n  - {node}\n"));
+    let shown = place.go(&["workflow", "show", "kept"]).stdout;
+    assert!(shown.contains("turns       at most 4 turns\n"), "{shown}");
+    let dry = place.go(&["run", "--workflow", "kept", "--dry-run"]);
+    assert!(dry.to_string().contains("at most 4 turns"), "{dry}");
+    let ran = place.go(&["run", "--workflow", "kept", "--json"]);
+    assert_eq!((ran.code, place.requests().len()), (EXHAUSTED, 4), "{ran}");
 }
 
 #[test]

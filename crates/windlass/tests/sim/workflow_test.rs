@@ -124,6 +124,8 @@ fn mistakes_in_a_test_are_errors_with_their_line_and_nothing_is_walked() {
         (one("expect: { state: completed }"), "`expect` has no key `state`", ":4:11"),
         (one("expect: { ran: [shipp] }"), "workflow `fix` has no node `shipp`", ":4:17"),
         (one("expect: { not_ran: [sihp@2] }"), "did you mean `ship`?", ":4:21"),
+        (one("expect: { not_ran: [gate@2] }"), "`gate@2` never runs: `gate` is in no loop", ":4:21"),
+        (one("expect: { not_ran: [work@4] }"), "`cycles` has at most 3 iterations", ":4:21"),
         (one("expect: { ran: [work@2], not_ran: [work] }"), "`work@2` is in `ran`", ":4:36"),
         (one("nodes: { reviw: {} }\nexpect: { turns: 1 }"), "did you mean `review`?", ":4:10"),
         (one("nodes: { review: { value: 1 } }\nexpect: { turns: 1 }"), "does not fit its schema", ":4:27"),
@@ -139,6 +141,57 @@ fn mistakes_in_a_test_are_errors_with_their_line_and_nothing_is_walked() {
         for part in [message, &format!("fix.test.yaml{place_in_file}")] {
             assert!(ran.stderr.contains(part), "{text}: {part}: {ran}");
         }
+    }
+}
+
+/// A folder of documents that run each other, outside of the workflows of the project.
+fn folder_of_documents() -> Place {
+    let place = place(REJECTS);
+    let write = |name: &str, text: &str| place.sealed.write(format!("repo/mine/{name}"), text);
+    write("outer.yaml", "name: outer\nnodes:\n  - { id: call, workflow: inner }\n");
+    write(
+        "other.yaml",
+        "name: inner\nnodes:\n  - { id: deep, workflow: fix, with: { input: x, level: fast } }\n",
+    );
+    write("fix.yml", "name: fix\ninputs:\n  level: {}\nnodes:\n  - { id: own, shell: 'true' }\n");
+    write("compose.yaml", "name: inner\nservices: {}\n");
+    write("notes.yaml", "nodes: [ broken\n");
+    write(
+        "inner.test.yaml",
+        "test: calls\nworkflow: ./outer.yaml\nexpect: { ran: [call/deep/own], turns: 0 }\n",
+    );
+    place
+}
+
+#[test]
+fn a_file_runs_the_documents_in_its_folder_before_those_of_the_project() {
+    let place = folder_of_documents();
+    let ran = run(&place, &["mine"]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{ran}");
+    assert!(ran.stdout.ends_with("1 test: all ok\n"), "{ran}");
+    let checked = place.go(&["workflow", "check", "mine/outer.yaml"]);
+    assert_eq!((checked.code, checked.stdout.as_str()), (0, "outer: ok\n"), "{checked}");
+    let walked = place.go(&["run", "--workflow", "mine/outer.yaml", "--dry-run"]);
+    assert!(walked.code == 0 && walked.stdout.contains("own"), "{walked}");
+    let done = place.go(&["run", "--workflow", "mine/outer.yaml", "--json"]);
+    assert_eq!(done.code, 0, "{done}");
+    // The project's own workflow still runs by its name.
+    let by_name = place.go(&["run", "--workflow", "fix", "x", "--dry-run"]);
+    assert!(by_name.code == 0 && by_name.stdout.contains("gate"), "{by_name}");
+    let graph = place.go(&["workflow", "graph", "mine/outer.yaml"]);
+    assert_eq!(graph.code, 0, "{graph}");
+}
+
+#[test]
+fn a_broken_document_in_the_folder_of_a_file_is_not_replaced_by_another() {
+    let place = folder_of_documents();
+    place.sealed.write("repo/mine/fix.yml", "name: fix\nnodes:\n  - { id: own, shel: 'true' }\n");
+    for arguments in
+        [&["workflow", "test", "mine"][..], &["run", "--workflow", "mine/outer.yaml", "--dry-run"]]
+    {
+        let ran = place.go(arguments);
+        assert_eq!(ran.code, 3, "{ran}");
+        assert!(ran.stderr.contains("mine/fix.yml:3:"), "{ran}");
     }
 }
 

@@ -51,6 +51,7 @@ pub use rounds::RoundsState;
 pub use session::{PromptSource, Session, SessionTools, TurnLoop};
 pub use shell::ShellNode;
 pub(crate) use shell::ShellState;
+pub(super) use shell::tell_repeat;
 pub use sleep::{SleepNode, SleepState};
 pub use task_loop::TaskLoopNode;
 pub use r#try::{TryNode, TryState};

@@ -21,7 +21,7 @@ use crate::id::{NodeId, SessionId, Verb};
 use crate::looping::{DEFAULT_MAX_ITERATIONS, LoopMode, LoopRules, MarkerMatch, prompt};
 use crate::registry::tools;
 use crate::run::{
-    Activity, EndReason, FinalStatus, KeptSession, News, Outcome, SessionClosing, SessionPhase,
+    Activity, EndReason, FinalStatus, HandOver, KeptSession, News, Outcome, SessionClosing, SessionPhase,
     SessionSignal, SessionWork, Waiting,
 };
 
@@ -330,6 +330,9 @@ impl Session {
             let why = format!("the run has no settings for the sessions of `{id}`");
             return Err(Outcome::new(FinalStatus::Failed, EndReason::NotYet).because(why));
         };
+        let own = session_settings;
+        let driver = work::hand_over::choose(own, cx);
+        let session_settings = own.with_driver(driver);
         let (told, args) = match &self.source {
             PromptSource::Prompt { prompt } => (frame.render(cx, prompt)?, None),
             PromptSource::Skill { args, .. } | PromptSource::Command { args, .. } => {
@@ -350,23 +353,35 @@ impl Session {
         };
         let node = SessionPrompt { id: site.instance.clone(), kind, system: None };
         let mut work = work::new(node, id, &frame.workspace);
+        work.driver = driver.map(str::to_owned);
         work.schema.clone_from(&self.schema);
         // Between the nodes of a workflow, only `check` nodes run checks.
         work.checked = !cx.spec.checks.is_empty()
             && (session_settings.rules.is_some() || cx.spec.only_session().is_some());
         work.deadline = site.deadline;
         work.env = frame.env(cx, site.node)?;
-        for model in &session_settings.models {
+        for model in &own.models {
             let model = frame.render(cx, model)?;
             work.models.extend(Some(model.trim().to_owned()).filter(|model| !model.is_empty()));
         }
         let resumed = frame.resumed.filter(|_| site.tries == 1).and_then(|sessions| sessions.get(id));
         if let Some(session) = resumed {
-            work.session = Some(session.clone());
             work.resumes = Some(self.with_notes(site, frame.feedback.clone()));
+            match driver {
+                None => work.session = Some(session.clone()),
+                // The session is one of the node's own driver.
+                Some(_) => {
+                    work.hand_over = Some(Box::new(HandOver { from: own.driver.name.clone(), work: None }));
+                }
+            }
         } else if let Some(session) = self.continued(cx, site, &session_settings.driver.name) {
             work.session = Some(session);
             work.is_continuing = true;
+        }
+        if let Some(to) = driver {
+            let (node, from, to) = (site.instance.clone(), own.driver.name.clone(), to.to_owned());
+            let why = "it is at its usage limit".to_owned();
+            cx.decision.news.push(News::HandedOver { node, from, to, why });
         }
         work::begin(cx, &mut work, args);
         Ok(work)

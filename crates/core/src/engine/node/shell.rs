@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::graph::workflow::Template;
+use crate::graph::workflow::{Node, NodeKind, Template};
 
 use super::active::{ActiveState, WaitSite};
 use super::pair::{Delivered, NodeOpening, NodeRun, NodeSite};
@@ -17,7 +17,7 @@ use crate::graph::check::outline::Text;
 use crate::graph::schema;
 use crate::graph::template::NodeOutput;
 use crate::id::{NodeId, Verb};
-use crate::run::{Activity, EndReason, FinalStatus, Outcome, Waiting};
+use crate::run::{ActiveNode, Activity, EndReason, FinalStatus, News, Outcome, Waiting};
 
 /// The most bytes that a template may give to a command as standard input. The log keeps them.
 const STDIN_MAX: usize = 1 << 20;
@@ -117,10 +117,36 @@ impl NodeRun for ShellNode {
         cx: &mut DecisionCx<'_>,
         site: &mut NodeSite<'_>,
         (): (),
-        _outcome: &Outcome,
+        outcome: &Outcome,
     ) -> Option<Outcome> {
+        // A person can still decide not to resume. `finally` names its own nodes.
+        if outcome.status == FinalStatus::Interrupted && !self.idempotent && cx.ending.is_none() {
+            let what = format!(
+                "the command of `{}` was stopped before it ended; `resume` runs it again from its start",
+                site.node.id
+            );
+            cx.decision.news.push(News::Odd { node: site.instance.clone(), what });
+        }
         site.abandon(cx)
     }
+}
+
+/// Says that a command runs again although an earlier run of it may have done part of its work. A person who
+/// resumes the run decided that.
+pub(in crate::engine) fn tell_repeat(
+    cx: &mut DecisionCx<'_>,
+    node: &Node,
+    active: &ActiveNode,
+    before: Option<&Outcome>,
+) {
+    let NodeKind::Shell(ShellNode { idempotent: false, .. }) = &node.kind else { return };
+    let ended_itself =
+        |outcome: &Outcome| matches!(outcome.reason, EndReason::ShellFailed | EndReason::Schema);
+    if !matches!(active.activity, Activity::Shell) || before.is_none_or(ended_itself) {
+        return;
+    }
+    let what = format!("the command of `{}` was interrupted, and runs again from its start", node.id);
+    cx.decision.news.push(News::Odd { node: active.instance.clone(), what });
 }
 
 impl ShellNode {
@@ -150,8 +176,8 @@ impl ShellNode {
     fn ended(&self, cx: &mut DecisionCx<'_>, id: &NodeId, end: &ShellEnd) -> Outcome {
         let ShellEnd::Exited { passed, how, output, stdout } = end else {
             return Outcome::new(FinalStatus::Blocked, EndReason::ShellUnknown).because(format!(
-                "the command of `{id}` was interrupted, and it is unknown whether it finished; check its result, \
-                 then fork the run there, or set `idempotent: true` on the node if it may run twice"
+                "the command of `{id}` was interrupted, and it is unknown whether it finished; check what it did: \
+                 `resume` runs it again from its start"
             ));
         };
         let printed = stdout.as_ref().unwrap_or(output);

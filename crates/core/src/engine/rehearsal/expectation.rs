@@ -1,5 +1,6 @@
 //! The expectations of a test of a workflow, and how a rehearsal differs from them.
 
+use super::instance_names::{ImpossibleInstance, impossible};
 use super::stub_check::node_at;
 use super::{Rehearsal, RehearsedEffect, stub_targets};
 use crate::graph::check::nearest;
@@ -50,7 +51,8 @@ impl Expectation {
         *self == Expectation::default()
     }
 
-    /// Finds nodes that do not exist, expectations that contradict each other, and a reason that every end has.
+    /// Finds nodes that do not exist, iterations and attempts that no node has, expectations that contradict
+    /// each other, and a reason that every end has.
     pub fn check(&self, spec: &Spec) -> Vec<ExpectationProblem> {
         let lists = [(ExpectationField::Ran, &self.ran), (ExpectationField::NotRan, &self.not_ran)];
         let mut problems = Vec::new();
@@ -59,6 +61,8 @@ impl Expectation {
                 if node_at(spec, &without_instances(name)).is_none() {
                     let text = format!("workflow `{}` has no node `{name}`", spec.workflow);
                     let hint = near(spec, name);
+                    problems.push(ExpectationProblem { field, item: Some(at), text, hint });
+                } else if let Some(ImpossibleInstance { text, hint }) = impossible(spec, name) {
                     problems.push(ExpectationProblem { field, item: Some(at), text, hint });
                 }
             }

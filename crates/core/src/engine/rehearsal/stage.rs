@@ -311,7 +311,7 @@ impl Stage<'_, '_> {
         let Planned { id, effect } = planned;
         let node = id.node.clone();
         match effect {
-            Effect::Prepare { args } => {
+            Effect::Prepare { args, .. } => {
                 let texts = args.map(|args| EntityTexts {
                     prompt: self.entity_says(&node, &args),
                     system: None,
@@ -319,7 +319,7 @@ impl Stage<'_, '_> {
                 });
                 self.queue.push_back(Event::Prepared {
                     effect: id,
-                    end: PrepareEnd::Ready { texts, fingerprint: String::new() },
+                    end: PrepareEnd::Ready { texts, fingerprint: String::new(), work: None },
                     base: None,
                     odd: Vec::new(),
                 });

@@ -1,12 +1,14 @@
 //! Rehearsals: the order of steps, stub results, all ways, and expectations.
 
+use std::time::Duration;
+
 use serde_json::json;
 
 use super::*;
 use crate::engine::tests::drawn;
 use crate::graph::builder::{
-    Builder, LoopRounds, ask, check_all, each_of, prompt, pull_request, review, shell, task_loop, wait_for,
-    workflow,
+    Builder, LoopRounds, Steps, ask, check_all, each_of, prompt, pull_request, review, shell, task_loop,
+    wait_for, workflow,
 };
 use crate::graph::workflow::Join;
 use crate::run::FinalStatus;
@@ -341,6 +343,60 @@ fn expectations_that_contradict_each_other_or_name_nothing_are_mistakes() {
             ),
         ]
     );
+}
+
+#[test]
+fn an_iteration_or_attempt_that_no_node_has_is_a_mistake() {
+    let inner = |round: Steps| round.then(shell("c").id("c").retry(2, Duration::ZERO));
+    let workflow = Builder::new("w")
+        .start(shell("a").id("a"))
+        .then(shell("b").id("b").retry(1, Duration::ZERO))
+        .loop_(LoopRounds::until("outputs.c.failed").max(3), inner)
+        .id("cycles")
+        .then(
+            each_of("item", vec![json!(1), json!(2)])
+                .id("again")
+                .retry(1, Duration::ZERO)
+                .each(|b| b.then(shell("d").id("d"))),
+        )
+        .then(each_of("item", vec![json!(1), json!(2)]).id("both").each(|b| b.then(shell("e").id("e"))))
+        .then(task_loop().id("tasks").each(|task| task.then(shell("f").id("f"))));
+    let spec = drawn(workflow);
+    let said = |name: &str| {
+        let expect = Expectation { not_ran: vec![name.to_owned()], ..Expectation::default() };
+        let problems = expect.check(&spec).into_iter();
+        problems
+            .map(|problem| format!("{} ({})", problem.text, problem.hint.unwrap_or_default()))
+            .collect::<Vec<_>>()
+    };
+    for name in ["a", "b~2", "cycles", "c@3", "c@3~3", "d~2", "d~2@1", "again~2", "e@2", "f@900", "c", "b"] {
+        assert_eq!(said(name), Vec::<String>::new(), "{name}");
+    }
+    for (name, expected) in [
+        ("a@2", "`a@2` never runs: `a` is in no loop (write `a`)"),
+        ("a~2", "`a~2` never runs: `a` has no `retry` (write `a`)"),
+        ("b~1", "`b~1` never runs: the first attempt of `b` has no number (write `b`)"),
+        ("b~3", "`b~3` never runs: `b` has at most 2 attempts ()"),
+        ("cycles@1", "`cycles@1` never runs: `cycles` is in no loop (write `cycles`)"),
+        ("c@4", "`c@4` never runs: `cycles` has at most 3 iterations ()"),
+        ("c@0", "`c@0` never runs: the first iteration is 1 ()"),
+        ("c@1@1", "`c@1@1` never runs: `c` is in only 1 loop (write `c`)"),
+        (
+            "c~2",
+            "`c~2` never runs: the iteration of `cycles` is missing (write the iteration of `cycles` first: `c@1~2`)",
+        ),
+        (
+            "d@2",
+            "`d@2` never runs: the attempt of `again` is missing (write the attempt of `again` first: `d~1@2`)",
+        ),
+        ("e@3", "`e@3` never runs: `both` has at most 2 iterations ()"),
+        (
+            "e@two",
+            "`e@two` is not the name of an execution (write `work@2` for iteration 2, and `work~2` for the second attempt)",
+        ),
+    ] {
+        assert_eq!(said(name), [expected], "{name}");
+    }
 }
 
 #[test]

@@ -392,6 +392,28 @@ fn a_run_that_is_interrupted_in_finally_runs_it_again_when_it_continues() {
 }
 
 #[test]
+fn finally_of_a_run_inside_another_stops_only_if_the_outer_one_is_interrupted() {
+    let ends = |interrupted, failed| {
+        let mut story = Story::drawn(with_finally());
+        story.shell("a", true, "");
+        let ended = || Event::ParentEnded { inbox: None, why: "run o ended".into(), interrupted, failed };
+        // The outer run may say it twice, and still nothing loses its grace.
+        story.tell(ended()).tell(ended());
+        assert!(!story.step.effects.iter().any(|planned| planned.effect == Effect::KillChildren));
+        match interrupted {
+            true => story.cleaned("tell"),
+            false => story.shell("tell", true, ""),
+        };
+        story
+    };
+    let mut story = ends(true, false);
+    assert_eq!(story.ended(), (FinalStatus::Interrupted, EndReason::OuterRun));
+    assert_eq!(story.continues().command("tell@2"), "tell completed: everything is done");
+    assert_eq!(ends(false, false).ended(), (FinalStatus::Cancelled, EndReason::OuterRun));
+    assert_eq!(ends(false, true).ended(), (FinalStatus::Completed, EndReason::AllDone));
+}
+
+#[test]
 fn a_run_whose_finally_failed_can_continue_with_it() {
     let mut story = Story::drawn(with_finally());
     story.shell("a", true, "").shell("tell", false, "");
@@ -410,9 +432,8 @@ fn a_paused_run_that_is_cancelled_runs_finally_at_once() {
     let mut story = Story::drawn(with_finally());
     story.tell(Event::PauseAsked { inbox: None }).shell("a", true, "");
     assert!(matches!(&story.state.root.now, Some(now) if matches!(now.activity, Activity::Deferred { .. })));
-    story.tell(Event::CancelAsked { inbox: None });
-    let held = story.open_of("finally", Verb::Defer);
-    assert_eq!(story.tell(Event::WaitOver { effect: held }).command("tell"), "tell cancelled: by the user");
+    let told = story.tell(Event::CancelAsked { inbox: None }).command("tell");
+    assert_eq!(told, "tell cancelled: by the user");
 }
 
 #[test]

@@ -79,7 +79,10 @@ fn an_entity_is_told_its_arguments_and_then_says_its_text() {
         .start(skill("commit").args("all of {{ input }}").id("s"))
         .then(agent("reader").prompt("read {{ outputs.s.text }}").id("r"));
     let mut story = Story::drawn(workflow);
-    assert_eq!(story.step.effects[0].effect, Effect::Prepare { args: Some("all of do it".into()) });
+    assert_eq!(
+        story.step.effects[0].effect,
+        Effect::Prepare { args: Some("all of do it".into()), hand_over: false }
+    );
     let effect = story.open(Verb::Prepare);
     let texts = crate::event::EntityTexts {
         prompt: "You commit.".into(),
@@ -88,14 +91,17 @@ fn an_entity_is_told_its_arguments_and_then_says_its_text() {
     };
     story.tell(Event::Prepared {
         effect,
-        end: crate::event::PrepareEnd::Ready { texts: Some(texts), fingerprint: String::new() },
+        end: crate::event::PrepareEnd::Ready { texts: Some(texts), fingerprint: String::new(), work: None },
         base: Some("abc".into()),
         odd: Vec::new(),
     });
     assert_eq!(story.plan().prompt, "You commit.");
     assert_eq!(story.state.works()[0].node.system.as_deref(), Some("a committer"));
     story.session_ends(SessionVerdict::Completed).seen(false).cleaned("s");
-    assert_eq!(story.step.effects[0].effect, Effect::Prepare { args: Some("read words".into()) });
+    assert_eq!(
+        story.step.effects[0].effect,
+        Effect::Prepare { args: Some("read words".into()), hand_over: false }
+    );
     assert_eq!(story.state.bookkeeping.base.as_deref(), Some("abc"));
 }
 

@@ -6,6 +6,7 @@ mod budgets;
 mod continued;
 mod continued_sessions;
 mod cuts;
+mod hand_over;
 mod kinds;
 mod language;
 mod leaves;
@@ -71,6 +72,8 @@ pub(super) fn session_settings(rules: Option<LoopRules>) -> SessionSettings {
         entity: None,
         rules,
         choice: None,
+        fallback: Vec::new(),
+        switch_back: false,
     }
 }
 
@@ -224,7 +227,7 @@ impl Story {
         let effect = self.open_of(node, Verb::Prepare);
         self.tell(Event::Prepared {
             effect,
-            end: crate::event::PrepareEnd::Ready { texts: None, fingerprint: "0".into() },
+            end: crate::event::PrepareEnd::Ready { texts: None, fingerprint: "0".into(), work: None },
             base: None,
             odd: Vec::new(),
         })

@@ -170,7 +170,7 @@ fn a_fork_can_go_another_way_from_there() {
     let effect = step.effects[0].id.clone();
     let prepared = Event::Prepared {
         effect,
-        end: crate::event::PrepareEnd::Ready { texts: None, fingerprint: String::new() },
+        end: crate::event::PrepareEnd::Ready { texts: None, fingerprint: String::new(), work: None },
         base: None,
         odd: Vec::new(),
     };

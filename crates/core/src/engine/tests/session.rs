@@ -298,6 +298,19 @@ fn a_rate_limit_is_a_wait_and_not_a_turn() {
 }
 
 #[test]
+fn a_person_ends_the_wait_for_a_rate_limit() {
+    let mut story = looping(LoopMode::Fresh, 1);
+    let first = story.plan();
+    story.session_ends(SessionVerdict::RateLimited { resets_at: Some(Moment(90_000)) });
+    let late = story.open(Verb::Wait);
+    let again = story.tell(Event::RetryAsked { inbox: None }).plan();
+    assert_eq!((again.session, again.resume), (first.session, true));
+    assert_eq!(story.tell(Event::WaitOver { effect: late }).does(), Vec::<String>::new());
+    assert_eq!(story.tell(Event::RetryAsked { inbox: None }).does(), Vec::<String>::new(), "no turn waits");
+    assert_eq!(story.turn(true).ends(), (FinalStatus::Completed, EndReason::Marker));
+}
+
+#[test]
 fn a_rate_limit_without_an_end_is_tried_after_a_minute_and_then_less_often() {
     let mut story = looping(LoopMode::Fresh, 1);
     let mut waits = Vec::new();

@@ -77,7 +77,7 @@ impl Tree {
         let event = match planned.effect {
             Effect::Prepare { .. } => Event::Prepared {
                 effect,
-                end: crate::event::PrepareEnd::Ready { texts: None, fingerprint: "0".into() },
+                end: crate::event::PrepareEnd::Ready { texts: None, fingerprint: "0".into(), work: None },
                 base: None,
                 odd: Vec::new(),
             },

@@ -3,6 +3,7 @@
 //! Each family of events has its own file.
 
 pub(super) mod ending;
+pub(in crate::engine) mod hand_over;
 pub(super) mod hooks;
 pub(super) mod reopening;
 mod session;
@@ -20,7 +21,7 @@ use crate::time::Moment;
 /// Starts the work with the preparation of everything that it needs.
 pub(super) fn begin(cx: &mut DecisionCx<'_>, work: &mut SessionWork, args: Option<String>) {
     work.message = cx.bookkeeping.message.take();
-    plan(work, cx, Verb::Prepare, Effect::Prepare { args });
+    plan(work, cx, Verb::Prepare, Effect::Prepare { args, hand_over: false });
 }
 
 /// Returns the initial work of a node.
@@ -58,6 +59,9 @@ pub(super) fn new(node: SessionPrompt, step: &crate::id::NodeId, workspace: &str
         env: Default::default(),
         models: Vec::new(),
         models_failed: 0,
+        driver: None,
+        drivers_failed: Vec::new(),
+        hand_over: None,
         is_continuing: false,
         is_forked: false,
     }

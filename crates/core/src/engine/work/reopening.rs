@@ -3,7 +3,7 @@
 //! A turn that was cut off is repeated in its session. A turn that was not judged yet is judged.
 //! After a judged turn the next one starts, in the way of its loop.
 
-use super::{plan, turn};
+use super::{hand_over, plan, turn};
 use crate::effect::Effect;
 use crate::engine::DecisionCx;
 use crate::engine::node::pair::NodeSite;
@@ -16,7 +16,9 @@ use crate::run::{EndReason, FinalStatus, Outcome, SessionPhase, SessionWork};
 
 /// Decides whether the work can continue. Work that was never prepared starts again.
 pub(in crate::engine) fn can_continue(work: &SessionWork) -> bool {
-    work.ended_in.as_ref().is_some_and(|phase| **phase != SessionPhase::Preparing)
+    // A hand-over in the middle of the work also prepares.
+    let is_handed_over = work.hand_over.is_some() && (work.turns > 0 || work.attempt > 1);
+    work.ended_in.as_ref().is_some_and(|phase| **phase != SessionPhase::Preparing || is_handed_over)
 }
 
 /// Continues the work. Returns its outcome if it has ended again.
@@ -48,8 +50,9 @@ pub(in crate::engine) fn reopen(
     match ended_in {
         _ if is_judged && reason == Some(EndReason::MissingTracker) => {
             work.phase = SessionPhase::Preparing;
-            plan(work, cx, Verb::Prepare, Effect::Prepare { args: None });
+            plan(work, cx, Verb::Prepare, Effect::Prepare { args: None, hand_over: false });
         }
+        SessionPhase::Preparing => hand_over::look(work, cx),
         _ if is_judged => {
             unblock(work, before);
             turn::begin(work, cx);
@@ -60,8 +63,7 @@ pub(in crate::engine) fn reopen(
             let last_message = work.last_message.clone();
             turn::look(work, cx, None, last_message);
         }
-        SessionPhase::Preparing
-        | SessionPhase::InTurn
+        SessionPhase::InTurn
         | SessionPhase::Pausing { .. }
         | SessionPhase::Closing { .. }
         | SessionPhase::Ending { .. } => {
@@ -77,6 +79,7 @@ fn refresh(cx: &DecisionCx<'_>, site: &NodeSite<'_>, work: &mut SessionWork) {
     work.transient = 0;
     work.interrupted = 0;
     work.rate_limits = 0;
+    work.drivers_failed.clear();
     work.unfit = 0;
     work.idle_turns = 0;
     work.streaks.values_mut().for_each(CheckStreak::restart);

@@ -1,6 +1,6 @@
 //! The processes of a turn: their start, and the verdict at their end.
 
-use super::{ending, hooks, plan_wait, turn};
+use super::{ending, hand_over, hooks, plan_wait, turn};
 use crate::engine::DecisionCx;
 use crate::event::{SessionEnd, SessionFailure, SessionVerdict};
 use crate::id::{EffectId, HookId, SessionId, Verb};
@@ -116,6 +116,8 @@ fn after_turn(work: &mut SessionWork, cx: &mut DecisionCx<'_>, turn: &Turn, end:
         SessionVerdict::Failed { what, cause: SessionFailure::Model } if has_other_model(work) => {
             try_other_model(work, cx, what, resume);
         }
+        SessionVerdict::Failed { what, cause: SessionFailure::Model }
+            if hand_over::give_after_error(work, cx, what) => {}
         SessionVerdict::Failed { what, cause: _ } => {
             let outcome = Outcome::new(FinalStatus::Failed, EndReason::AgentFailed).because(what.clone());
             ending::end(work, cx, outcome);
@@ -171,6 +173,11 @@ fn rate_limited(work: &mut SessionWork, cx: &mut DecisionCx<'_>, resets_at: Opti
         Some(moment) => moment.max(at.plus_ms(RATE_LIMIT_MIN_MS.min(longest))),
         None => at.plus_ms(doubled.min(longest)),
     };
+    let is_waited_for = hand_over::is_waited_for(work, cx, until, resets_at.is_some());
+    if !is_waited_for && hand_over::give(work, cx, "it is at its usage limit") {
+        return;
+    }
+    let until = hand_over::first_reset(work, cx, until);
     pause(work, cx, Waiting::RateLimit { until }, until, resume);
 }
 
@@ -180,6 +187,9 @@ fn transient(work: &mut SessionWork, cx: &mut DecisionCx<'_>, what: &str, resume
         return try_other_model(work, cx, what, resume);
     }
     if work.transient > RETRIES {
+        if hand_over::give_after_error(work, cx, what) {
+            return;
+        }
         let outcome = Outcome::new(FinalStatus::Failed, EndReason::TransientErrors)
             .because(format!("{what} (after {RETRIES} retries)"));
         return ending::end(work, cx, outcome);
@@ -189,7 +199,7 @@ fn transient(work: &mut SessionWork, cx: &mut DecisionCx<'_>, what: &str, resume
 }
 
 fn has_other_model(work: &SessionWork) -> bool {
-    work.models_failed + 1 < work.models.len()
+    work.driver.is_none() && work.models_failed + 1 < work.models.len()
 }
 
 /// Repeats the turn with the next model. It stays the model of the node.

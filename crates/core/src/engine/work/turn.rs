@@ -1,6 +1,6 @@
 //! Starts and judges the turns of an agent.
 
-use super::{ending, plan, plan_wait};
+use super::{ending, hand_over, plan, plan_wait};
 use crate::effect::{Effect, SessionPlan};
 use crate::engine::DecisionCx;
 use crate::event::PrepareEnd;
@@ -11,7 +11,7 @@ use crate::looping::verdict::{
     CheckResult, Inspection, Verdict, claim, ends_before_checks, feedback as checks_feedback, judge,
 };
 use crate::looping::{LoopMode, LoopRules, prompt};
-use crate::run::{EndReason, FinalStatus, News, Outcome, SessionPhase, SessionWork, Turn};
+use crate::run::{EndReason, FinalStatus, HandOver, News, Outcome, SessionPhase, SessionWork, Turn};
 
 /// The time in which an agent that may stop must do so by itself, in milliseconds.
 const CLOSING_MS: u64 = 60_000;
@@ -21,14 +21,19 @@ pub(super) fn prepared(work: &mut SessionWork, cx: &mut DecisionCx<'_>, end: &Pr
     if work.phase != SessionPhase::Preparing {
         return;
     }
-    let (texts, fingerprint) = match end {
-        PrepareEnd::Ready { texts, fingerprint } => (texts, fingerprint),
+    let (texts, fingerprint, so_far) = match end {
+        PrepareEnd::Ready { texts, fingerprint, work } => (texts, fingerprint, work),
         PrepareEnd::Failed { why } => {
             let failed = Outcome::new(FinalStatus::Failed, EndReason::PrepareFailed);
             return ending::end(work, cx, failed.because(why.clone()));
         }
     };
-    work.fingerprint.clone_from(fingerprint);
+    if work.hand_over.is_none() || work.fingerprint.is_empty() {
+        work.fingerprint.clone_from(fingerprint);
+    }
+    if let Some(hand_over) = &mut work.hand_over {
+        hand_over.work.clone_from(so_far);
+    }
     if let Some(texts) = texts {
         let odd = |what: &String| News::Odd { node: work.node.id.clone(), what: what.clone() };
         cx.decision.news.extend(texts.odd.iter().map(odd));
@@ -45,7 +50,8 @@ pub(super) fn begin(work: &mut SessionWork, cx: &mut DecisionCx<'_>) {
     // Kept until the turn ends, because a repeated turn gets the same feedback.
     let feedback = work.feedback.clone();
     // The session that gave an answer that does not fit is asked to correct it.
-    let goes_on = work.turns > 0 && (mode(work) != Some(LoopMode::Fresh) || work.unfit > 0);
+    let goes_on =
+        work.turns > 0 && work.session.is_some() && (mode(work) != Some(LoopMode::Fresh) || work.unfit > 0);
     let (session, text) = match (&work.session, work.node.rules()) {
         (Some(session), Some(rules)) if goes_on => {
             (session.clone(), prompt::continuing(rules, feedback.as_deref()))
@@ -114,9 +120,13 @@ fn start_session(
         Some(message) => format!("{text}\n\n{}", prompt::from_person(message)),
         None => text,
     };
-    let (model, env) = (work.model().cloned(), work.env.clone());
+    let text = match work.hand_over.as_ref().filter(|_| !resume) {
+        Some(hand_over) => format!("{text}\n\n{}", taken_over(work, hand_over)),
+        None => text,
+    };
+    let (driver, model, env) = (work.driver.clone(), work.model().cloned(), work.env.clone());
     let session_plan =
-        SessionPlan { session, resume, prompt: text, holds_stop, deadline, schema, model, env };
+        SessionPlan { session, resume, prompt: text, holds_stop, deadline, schema, env, driver, model };
     let effect = plan(work, cx, Verb::Session, Effect::StartSession(session_plan));
     work.turn = Some(Turn {
         effect,
@@ -129,6 +139,15 @@ fn start_session(
     });
     work.is_turn_open = true;
     work.phase = SessionPhase::InTurn;
+}
+
+/// Describes the work so far for an agent that takes it over.
+fn taken_over(work: &SessionWork, hand_over: &HandOver) -> String {
+    // A loop's prompt contains the failures already.
+    let failed = work.feedback.as_deref().filter(|_| work.node.rules().is_none());
+    let told = [failed, work.resumes.as_deref().filter(|_| work.turns == 0)];
+    let so_far = hand_over.work.clone().unwrap_or_default();
+    prompt::taken_over(&so_far, work.last_message.as_deref(), told.into_iter().flatten())
 }
 
 /// Shows the number of the current turn in the tracker.
@@ -217,6 +236,7 @@ fn count_turn(work: &mut SessionWork, cx: &mut DecisionCx<'_>, sight: &Inspectio
     work.interrupted = 0;
     work.rate_limits = 0;
     work.is_judged = true;
+    hand_over::has_worked(work, cx);
     work.message = None;
     work.unblocked = None;
     work.idle_turns = if sight.fingerprint == work.fingerprint { work.idle_turns + 1 } else { 0 };
@@ -304,6 +324,8 @@ fn go_on(work: &mut SessionWork, cx: &mut DecisionCx<'_>, hook: Option<HookId>, 
             cx.count_turns(1);
             work.is_judged = false;
             let reason = prompt::continuing(rules, feedback.as_deref());
+            // For another driver that may have to repeat the turn.
+            work.feedback = feedback;
             mark(work, cx);
             super::hooks::answer(work, cx, &hook, "stop", None, HookAnswer::Block { reason });
             work.is_turn_open = true;
@@ -311,7 +333,9 @@ fn go_on(work: &mut SessionWork, cx: &mut DecisionCx<'_>, hook: Option<HookId>, 
         }
         _ => {
             work.feedback = feedback;
-            begin(work, cx);
+            if !hand_over::give_back(work, cx) {
+                begin(work, cx);
+            }
         }
     }
 }
@@ -321,7 +345,11 @@ pub(super) fn wait_over(work: &mut SessionWork, cx: &mut DecisionCx<'_>) {
     match work.phase.clone() {
         SessionPhase::Pausing { resume, .. } => {
             cx.wait_is_over();
-            begin_again(work, cx, resume);
+            let is_given =
+                hand_over::is_limited(work, cx) && hand_over::give(work, cx, "it is at its usage limit");
+            if !is_given {
+                begin_again(work, cx, resume);
+            }
         }
         SessionPhase::Closing { outcome } => ending::end(work, cx, outcome),
         _ => {}

@@ -229,7 +229,7 @@ mod tests {
             json!({"type": "prepared", "texts": texts, "fingerprint": "f", "base": "c", "error": null}),
         );
         let texts = EntityTexts { prompt: "p".into(), system: None, odd: Vec::new() };
-        assert_eq!(end, PrepareEnd::Ready { texts: Some(texts), fingerprint: "f".into() });
+        assert_eq!(end, PrepareEnd::Ready { texts: Some(texts), fingerprint: "f".into(), work: None });
         assert_eq!(base.as_deref(), Some("c"));
         let (end, _) = prepared(json!({"type": "prepared", "fingerprint": "f", "error": "no space"}));
         assert_eq!(end, PrepareEnd::Failed { why: "no space".into() });

@@ -3,8 +3,7 @@
 //! A loop needs a `max` or an enclosing budget. A loop that only a condition ends is a warning; a
 //! loop that nothing ends is an error.
 
-use serde_json::Value;
-
+use super::UnreadParts;
 use super::context::CheckContext;
 use super::diagnostic::{GraphDiagnostic, GraphDiagnostics};
 use super::lower_bound::{Calls, LowerBound, least, sequence};
@@ -12,12 +11,18 @@ use super::outline::{Outline, OutlineNode};
 use super::reach::never_ends;
 use super::suggest::shown;
 use crate::graph::template::is_plain;
+use crate::graph::upper_bound::UpperBound;
 use crate::graph::workflow::{
     AskNode, Budget, CriteriaLoopNode, LoopNode, NodeKind, ReviewNode, Session, TaskLoopNode, TurnLoop,
 };
 use crate::looping::{DEFAULT_TRACKER, LoopMode, reach};
 
-pub(super) fn look(outline: &Outline<'_>, known: &CheckContext<'_>, found: &mut GraphDiagnostics) {
+pub(super) fn look(
+    outline: &Outline<'_>,
+    known: &CheckContext<'_>,
+    unread: UnreadParts,
+    found: &mut GraphDiagnostics,
+) {
     let all = least(outline, &mut Calls::new(known));
     let whole = sequence(outline, 0..outline.nodes.len(), &all);
     for text in too_small(&outline.workflow.budget, whole) {
@@ -25,6 +30,10 @@ pub(super) fn look(outline: &Outline<'_>, known: &CheckContext<'_>, found: &mut 
     }
     if outline.workflow.settings.timeout_ms == Some(0) {
         found.whole(GraphDiagnostic::error(None, "settings.timeout", "a timeout of 0 leaves no time to run"));
+    }
+    let timeout = outline.workflow.settings.timeout_ms.filter(|ms| *ms > 0);
+    if let Some(text) = timeout.and_then(|allowed| cut_off(allowed, whole)) {
+        found.whole(GraphDiagnostic::error(None, "settings.timeout", text));
     }
     for node in &outline.nodes {
         for text in too_small(&node.node.budget, all.get(node.at).copied().unwrap_or_default()) {
@@ -34,21 +43,63 @@ pub(super) fn look(outline: &Outline<'_>, known: &CheckContext<'_>, found: &mut 
             found.error(node, "timeout", "a timeout of 0 leaves no time to run");
         }
         defaults_fit(outline, node, found);
-        check_node(node, known, found);
+        waits_fit(outline, node, &all, found);
+        // One of the unread nodes may spend the budget.
+        let is_budgeted =
+            node.surroundings.is_budgeted && (unread.nodes || unread.values || spends(outline, node));
+        check_node(node, is_budgeted, known, found);
     }
 }
 
-/// Checks that the default of an input is not more than the number that it gives may be.
+/// Describes a timeout that is shorter than the waits in it.
+fn cut_off(allowed: u64, least: LowerBound) -> Option<String> {
+    let (shown, waited) = (seconds(allowed), seconds(least.ms));
+    (allowed < least.ms)
+        .then(|| format!("the `timeout` allows {shown}, but the waits take at least {waited}"))
+}
+
+/// Checks that the waits of a node end before its timeout.
+fn waits_fit(
+    outline: &Outline<'_>,
+    node: &OutlineNode<'_>,
+    all: &[LowerBound],
+    found: &mut GraphDiagnostics,
+) {
+    let least = match &node.node.kind {
+        NodeKind::Finally(_) => sequence(outline, node.at + 1..node.end, all),
+        _ => all.get(node.at).copied().unwrap_or_default(),
+    };
+    let timeout = node.node.settings.timeout_ms.filter(|ms| *ms > 0);
+    let Some(text) = timeout.and_then(|allowed| cut_off(allowed, least)) else { return };
+    let (field, hint) = match &node.node.kind {
+        NodeKind::Finally(_) => ("finally", "set a longer one: `finally: { timeout: 1h, do: [ … ] }`"),
+        _ => ("timeout", "set a longer `timeout`, or wait less"),
+    };
+    found.node(node, GraphDiagnostic::error(None, field, text).hint(hint));
+}
+
+/// Checks that an input which gives a number always has a value, and that its default is not more than the
+/// number may be.
 fn defaults_fit(outline: &Outline<'_>, node: &OutlineNode<'_>, found: &mut GraphDiagnostics) {
-    for (number, from) in node.node.computed.iter().filter(|(number, _)| !number.is_time()) {
+    for (number, from) in &node.node.computed {
         let name = from.0.trim().strip_prefix("inputs.");
         let input = outline.workflow.inputs.iter().find(|input| name == Some(input.name.as_str()));
-        let default = input.and_then(|input| input.default.as_ref()).and_then(Value::as_u64);
-        let (Some(default), Some(most)) = (default, node.node.bound(*number)) else { continue };
+        let Some(input) = input else { continue };
+        let (field, written) = (number.field(&node.node.kind), shown(from.0.trim()));
+        let Some(default) = &input.default else {
+            if !input.required {
+                let text = format!("{written} may have no value, and then this node fails");
+                let finding = GraphDiagnostic::warning(None, field, text);
+                found.node(node, finding.hint("give the input a `default`, or `required: true`"));
+            }
+            continue;
+        };
+        let bound = node.node.bound(*number).filter(|_| !number.is_time());
+        let (Some(default), Some(most)) = (default.as_u64(), bound) else { continue };
         if default > most || default < number.least() {
             let wanted = if default > most { format!("at most {most}") } else { "at least 1".to_owned() };
-            let text = format!("{} must be {wanted}, and its default is {default}", shown(from.0.trim()));
-            found.error(node, number.field(&node.node.kind), text);
+            let text = format!("{written} must be {wanted}, and its default is {default}");
+            found.error(node, field, text);
         }
     }
 }
@@ -88,8 +139,22 @@ fn seconds(ms: u64) -> String {
     if ms.is_multiple_of(1000) { format!("{} s", ms / 1000) } else { format!("{ms} ms") }
 }
 
-fn check_node(node: &OutlineNode<'_>, known: &CheckContext<'_>, found: &mut GraphDiagnostics) {
-    let is_budgeted = node.surroundings.is_budgeted;
+/// Returns whether a node spends what limits it: time, or turns, tokens and money that only sessions spend.
+fn spends(outline: &Outline<'_>, node: &OutlineNode<'_>) -> bool {
+    let inside = outline.nodes.get(node.at..node.end).unwrap_or_default();
+    let has_session = |node: &OutlineNode<'_>| {
+        let shape = node.node.kind.shape();
+        shape.calls().is_some() || shape.most_turns(node.node) != UpperBound::AtMost(0)
+    };
+    node.surroundings.is_timed || inside.iter().any(has_session)
+}
+
+fn check_node(
+    node: &OutlineNode<'_>,
+    is_budgeted: bool,
+    known: &CheckContext<'_>,
+    found: &mut GraphDiagnostics,
+) {
     if let NodeKind::CriteriaLoop(CriteriaLoopNode { signal, .. }) = &node.node.kind
         && let Some(why) = reach::signal(signal)
     {
@@ -105,12 +170,17 @@ fn check_node(node: &OutlineNode<'_>, known: &CheckContext<'_>, found: &mut Grap
                 );
             }
             if !is_budgeted {
-                let text = "nothing ends this loop: a loop that runs forever needs a budget";
-                let finding = GraphDiagnostic::error(None, "loop.forever", text);
-                found.node(
-                    node,
-                    finding.hint("give it a budget: `budget: { turns: 50 }` or `budget: { time: 8h }`"),
-                );
+                let (text, hint) = match node.surroundings.is_budgeted {
+                    true => (
+                        "nothing ends this loop: no session in it spends the budget",
+                        "give it a budget of time: `budget: { time: 8h }`",
+                    ),
+                    false => (
+                        "nothing ends this loop: a loop that runs forever needs a budget",
+                        "give it a budget: `budget: { turns: 50 }` or `budget: { time: 8h }`",
+                    ),
+                };
+                found.node(node, GraphDiagnostic::error(None, "loop.forever", text).hint(hint));
             }
         }
         NodeKind::Loop(LoopNode { max: 0, .. }) => {

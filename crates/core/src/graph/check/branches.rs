@@ -1,4 +1,4 @@
-//! Checks that the branches of a parallel block can run at the same time.
+//! Checks that the branches of a parallel block, and the items of an `each`, can run at the same time.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use super::outline::{Outline, OutlineNode};
 use crate::entity::EntityKind;
 use crate::graph::walk;
 use crate::graph::workflow::{
-    Node, NodeKind, NodeNumber, ParallelBranch, ParallelNode, PromptSource, Session, WorkflowNode,
+    EachNode, Node, NodeKind, NodeNumber, ParallelBranch, ParallelNode, PromptSource, Session, WorkflowNode,
 };
 use crate::id::NodeId;
 use crate::looping::LoopMode;
@@ -19,6 +19,11 @@ use crate::spec::MAX_DEPTH;
 pub(super) fn look(outline: &Outline<'_>, known: &CheckContext<'_>, found: &mut GraphDiagnostics) {
     let mut writers_below = Writers { known, of: HashMap::new() };
     for node in &outline.nodes {
+        if let NodeKind::Each(each) = &node.node.kind
+            && let Some(finding) = writing_items(outline, node, each, &mut writers_below)
+        {
+            found.node(node, finding);
+        }
         if let NodeKind::Parallel(ParallelNode { limit, branches, .. }) = &node.node.kind {
             let writing = writing(outline, node, branches, &mut writers_below);
             form(node, *limit, branches, &writing, found);
@@ -111,6 +116,23 @@ fn writers(node: &OutlineNode<'_>, writing: &[&str], found: &mut GraphDiagnostic
             ),
         );
     }
+}
+
+/// Reports items that run at once in one workspace and have sessions that may change files.
+fn writing_items(
+    outline: &Outline<'_>,
+    node: &OutlineNode<'_>,
+    each: &EachNode,
+    writers: &mut Writers<'_>,
+) -> Option<GraphDiagnostic> {
+    let at_once = each.jobs.min(each.most_items());
+    let is_alone = at_once < 2 || each.worktree;
+    if is_alone || !writes(outline, node.at + 1..node.end, writers) {
+        return None;
+    }
+    let text = "items that run at once have sessions that may change files, in one workspace";
+    let hint = "give each item its own with `worktree: true`, or give sessions that only look `tools: read`";
+    Some(GraphDiagnostic::warning(None, "each.jobs", text).hint(hint))
 }
 
 fn writes(outline: &Outline<'_>, range: Range<usize>, writers: &mut Writers<'_>) -> bool {

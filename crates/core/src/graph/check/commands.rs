@@ -11,12 +11,13 @@ use std::collections::BTreeSet;
 
 use super::UnreadParts;
 use super::context::CheckContext;
-use super::diagnostic::{GraphDiagnostic, GraphDiagnostics};
+use super::diagnostic::{GraphDiagnostic, GraphDiagnostics, GraphSeverity};
 use super::outline::{Outline, OutlineNode};
 use super::suggest::shown;
 use crate::graph::template::command::{CarriedText, CommandTemplate, CommandValue};
 use crate::graph::template::names::ITEM;
-use crate::graph::workflow::{NodeKind, ShellNode, ShellProgram};
+use crate::graph::template::{at, length_as_comment};
+use crate::graph::workflow::{NodeKind, ShellNode, ShellProgram, Template};
 use shell_text::{ShellQuotes, ShellText};
 use words::Speaker;
 
@@ -28,7 +29,13 @@ pub(super) fn look(
 ) {
     for node in &outline.nodes {
         let NodeKind::Shell(ShellNode { command, .. }) = &node.node.kind else { continue };
-        let Ok(template) = CommandTemplate::of(command) else { continue };
+        let length = length_as_comment(&command.0);
+        if let Some(offset) = length {
+            found.node(node, as_comment(&command.0, offset));
+        }
+        // As long as the text, so that positions are right.
+        let source = length.map(|_| Template(command.0.replace("${#", "${_")));
+        let Ok(template) = CommandTemplate::of(source.as_ref().unwrap_or(command)) else { continue };
         let text = ShellText::read(&template.text);
         if !doubts.values && !doubts.nodes {
             for value in &template.values {
@@ -54,6 +61,15 @@ pub(super) fn look(
     }
 }
 
+/// Reports a `${#…}` that the shell does not get.
+fn as_comment(command: &str, offset: usize) -> GraphDiagnostic {
+    let rest = command.get(offset..).unwrap_or_default();
+    let whole = rest.split_inclusive('}').next().unwrap_or_default();
+    let text = format!("the template reads the `{{#` in {} as the start of a comment", shown(whole));
+    let hint = format!("write `{{% raw %}}{whole}{{% endraw %}}`");
+    GraphDiagnostic::error(None, "shell", text).hint(hint).at(Some(at(command, offset)))
+}
+
 /// Returns whether bash runs the command of a node, and not `sh`.
 fn is_run_by_bash(outline: &Outline<'_>) -> bool {
     outline.workflow.settings.shell == Some(ShellProgram::Bash)
@@ -70,7 +86,7 @@ fn only_in_bash(text: &ShellText, hint: &str) -> Vec<(usize, GraphDiagnostic)> {
     first.map(finding).collect()
 }
 
-/// Reports the first value in a command line that may have been written by an agent or a person.
+/// Reports the first value in a command line that may be any text: of an agent, a person or an input.
 fn found_words(
     outline: &Outline<'_>,
     known: &CheckContext<'_>,
@@ -79,11 +95,12 @@ fn found_words(
     quoting: ShellQuotes,
 ) -> Option<GraphDiagnostic> {
     let is_safe = |carried: &&CarriedText| quoting == ShellQuotes::Single && !carried.may_have_quote;
-    let mut carried = value.carried.iter().filter(|carried| !is_safe(carried));
-    let (path, speaker) = carried.find_map(|carried| {
+    let carried = value.carried.iter().filter(|carried| !is_safe(carried));
+    let spoken = carried.filter_map(|carried| {
         let path = carried.value();
         Some((path, words::speaker(outline, known, node, path)?))
-    })?;
+    });
+    let (path, speaker) = spoken.min_by_key(|(_, speaker)| *speaker == Speaker::Input)?;
     let name = shown(&path.join(".").replace(&format!(".{ITEM}"), ITEM));
     let text = match speaker {
         Speaker::Agent => format!("{name} is an agent's text, and"),
@@ -91,6 +108,7 @@ fn found_words(
         Speaker::Event => format!("{name} is the text of an event, and"),
         Speaker::Workflow => format!("{name} is the text of another workflow, and"),
         Speaker::Feedback => format!("{name} may repeat an agent's text, and"),
+        Speaker::Input => format!("{name} may be any text, and"),
     };
     let finding = match quoting {
         ShellQuotes::None => GraphDiagnostic::error(
@@ -114,6 +132,9 @@ fn found_words(
             format!("{text} a line in it may end the here-document: the shell would run the rest"),
         ),
     };
+    // Whoever runs a workflow can run commands anyway, but may give a text with a quote or a `$` by accident.
+    let severity = if speaker == Speaker::Input { GraphSeverity::Warning } else { finding.severity };
+    let finding = GraphDiagnostic { severity, ..finding };
     let hint = "pass it with `env: { NAME: … }` and write `\"$NAME\"`, or pass it with `stdin`";
     Some(finding.hint(hint).at(Some(value.position)))
 }

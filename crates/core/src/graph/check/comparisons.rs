@@ -3,26 +3,22 @@
 //! The possible values of an answer, an input, a status or a value are often known before a run. A
 //! comparison with any other literal always has the same result, so it is a mistake.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use super::CheckContext;
 use super::diagnostic::{GraphDiagnostic, GraphDiagnostics};
-use super::origin::origin;
+use super::outline::{Outline, OutlineNode};
 use super::suggest::{did_you_mean, shown};
+use super::value_schemas::{form, inside, kind_in};
 use super::values::referred;
-use super::{CheckContext, outline::Outline};
-use crate::engine::node::shape::{FieldKind, GivenValue};
 use crate::graph::schema::admits_in;
 use crate::graph::template::names::{
     ComparedSide, Comparison, Filter, ITEM, Pair, Relation, SideKnowledge, TemplateNames, ValueKind,
 };
 use crate::graph::template::order;
-use crate::graph::walk::MAX_DEPTH;
-use crate::graph::workflow::{AskNode, Expression, InputKind, Node, NodeKind, Workflow, WorkflowInput};
-use crate::run::FinalStatus;
-use crate::tasks::TaskStatus;
+use crate::graph::workflow::Expression;
 
 /// The most words in a hint.
 const LISTED: usize = 8;
@@ -31,10 +27,11 @@ const LISTED: usize = 8;
 pub(super) fn look(
     outline: &Outline<'_>,
     known: &CheckContext<'_>,
+    user: &OutlineNode<'_>,
     comparison: &Comparison,
     found: &mut GraphDiagnostics,
 ) -> Vec<GraphDiagnostic> {
-    let Some((root, rest)) = form(outline, known, &comparison.path) else { return Vec::new() };
+    let Some((root, rest)) = form(outline, known, user, &comparison.path) else { return Vec::new() };
     let Some(schema) = inside(&root, &root, &rest, 0) else { return Vec::new() };
     let form = PossibleValues { root: &root, schema: &schema };
     let wrong = comparison.with.iter().filter(|(value, _)| !form.can_be(comparison, value));
@@ -45,10 +42,11 @@ pub(super) fn look(
 pub(super) fn look_at_pair(
     outline: &Outline<'_>,
     known: &CheckContext<'_>,
+    user: &OutlineNode<'_>,
     pair: &Pair,
 ) -> Option<GraphDiagnostic> {
-    let left = kind(outline, known, &pair.left)?;
-    let right = kind(outline, known, &pair.right)?;
+    let left = kind(outline, known, user, &pair.left)?;
+    let right = kind(outline, known, user, &pair.right)?;
     let is_alike = |one, other| one == ValueKind::Truth && other == ValueKind::Number;
     if left == right || (pair.sign.is_none() && (is_alike(left, right) || is_alike(right, left))) {
         return None;
@@ -68,6 +66,7 @@ pub(super) fn look_at_pair(
 pub(super) fn look_at_list(
     outline: &Outline<'_>,
     known: &CheckContext<'_>,
+    user: &OutlineNode<'_>,
     list: &Expression,
     names: &TemplateNames,
 ) -> Option<GraphDiagnostic> {
@@ -76,7 +75,7 @@ pub(super) fn look_at_list(
     if written != used.path.join(".") {
         return None;
     }
-    let (root, rest) = form(outline, known, &used.path)?;
+    let (root, rest) = form(outline, known, user, &used.path)?;
     let kind = kind_in(&root, inside(&root, &root, &rest, 0)?.as_ref())?;
     (kind != ValueKind::List).then(|| {
         let text = format!("`in` needs a list, and {} is {}", shown(written), kind.word());
@@ -89,49 +88,26 @@ pub(super) fn look_at_list(
 }
 
 /// Returns the kind of a side, if it is known.
-fn kind(outline: &Outline<'_>, known: &CheckContext<'_>, side: &ComparedSide) -> Option<ValueKind> {
+fn kind(
+    outline: &Outline<'_>,
+    known: &CheckContext<'_>,
+    user: &OutlineNode<'_>,
+    side: &ComparedSide,
+) -> Option<ValueKind> {
     match &side.what {
         SideKnowledge::Kind(kind) => Some(*kind),
         SideKnowledge::Path(path) => {
-            let (root, rest) = form(outline, known, path)?;
+            let (root, rest) = form(outline, known, user, path)?;
             kind_in(&root, inside(&root, &root, &rest, 0)?.as_ref())
         }
     }
 }
 
-/// Returns the kind that a schema allows, if it is only one apart from null.
-fn kind_in(root: &Value, schema: &Value) -> Option<ValueKind> {
-    let schema = referred(root, schema)?;
-    let mut kinds: Vec<Option<ValueKind>> = if let Some(only) = schema.get("const") {
-        vec![ValueKind::of(only)]
-    } else if let Some(values) = schema.get("enum").and_then(Value::as_array) {
-        values.iter().filter(|value| !value.is_null()).map(ValueKind::of).collect()
-    } else {
-        let named = |name: &Value| match name.as_str()? {
-            "string" => Some(ValueKind::Text),
-            "integer" | "number" => Some(ValueKind::Number),
-            "boolean" => Some(ValueKind::Truth),
-            "array" => Some(ValueKind::List),
-            "object" => Some(ValueKind::Object),
-            _ => None,
-        };
-        match schema.get("type")? {
-            Value::Array(names) => names.iter().filter(|name| *name != "null").map(named).collect(),
-            name => vec![named(name)],
-        }
-    };
-    kinds.dedup();
-    match kinds.as_slice() {
-        [kind] => *kind,
-        _ => None,
-    }
-}
-
 /// The possible values of an expression, as a schema.
 #[derive(Clone, Copy)]
-struct PossibleValues<'s> {
-    root: &'s Value,
-    schema: &'s Value,
+pub(super) struct PossibleValues<'s> {
+    pub(super) root: &'s Value,
+    pub(super) schema: &'s Value,
 }
 
 impl<'s> PossibleValues<'s> {
@@ -157,7 +133,7 @@ impl<'s> PossibleValues<'s> {
         !is_known || filters.iter().any(is_default) || self.admits(value)
     }
 
-    fn admits(self, value: &Value) -> bool {
+    pub(super) fn admits(self, value: &Value) -> bool {
         alike(value).iter().any(|value| admits_in(self.root, self.schema, value))
     }
 
@@ -175,7 +151,7 @@ impl<'s> PossibleValues<'s> {
     }
 
     /// Returns all texts that it can be, if the schema lists them.
-    fn words(self) -> Option<Vec<&'s str>> {
+    pub(super) fn words(self) -> Option<Vec<&'s str>> {
         let schema = referred(self.root, self.schema)?;
         if let Some(only) = schema.get("const") {
             return only.as_str().map(|word| vec![word]);
@@ -291,155 +267,4 @@ fn listed(words: &[String]) -> Option<String> {
         words.iter().filter(|word| !word.is_empty()).take(LISTED).map(|word| shown(word)).collect();
     let more = if words.len() > LISTED { ", …" } else { "" };
     (!some.is_empty()).then(|| format!("it is one of {}{more}", some.join(", ")))
-}
-
-/// Returns the schema for the start of a path, and the remaining parts that lead into the schema.
-fn form<'w>(
-    outline: &Outline<'w>,
-    known: &'w CheckContext<'_>,
-    path: &[String],
-) -> Option<(Cow<'w, Value>, Vec<String>)> {
-    let parts: Vec<&str> = path.iter().map(String::as_str).collect();
-    let text = || Cow::Owned(json!({"type": "string"}));
-    let (schema, used) = match parts.as_slice() {
-        ["input" | "feedback"] => (text(), 1),
-        ["iteration"] => (Cow::Owned(json!({"type": "integer", "minimum": 1})), 1),
-        ["task", "status"] => (Cow::Owned(json!({"enum": TaskStatus::ALL.map(TaskStatus::word)})), 2),
-        ["task", "id" | "name" | "description"] => (text(), 2),
-        ["task", "priority"] => (Cow::Owned(json!({"type": ["number", "null"]})), 2),
-        ["inputs", name] => {
-            let input = outline.workflow.inputs.iter().find(|input| input.name == *name)?;
-            (Cow::Owned(of_input(input)), 2)
-        }
-        ["outputs", id] | ["outputs", id, "text"] => {
-            (of_text(outline, outline.find(id)?.node).map_or_else(text, Cow::Owned), parts.len())
-        }
-        ["outputs", id, "status"] => {
-            outline.find(id)?;
-            (Cow::Owned(statuses()), 3)
-        }
-        ["outputs", id, "failed"] => {
-            outline.find(id)?;
-            (Cow::Owned(json!({"type": "boolean"})), 3)
-        }
-        ["outputs", id, "exit_code"] if outline.find(id)?.node.kind.shape().is_command() => {
-            (Cow::Owned(json!({"type": ["integer", "null"]})), 3)
-        }
-        ["outputs", id, "stdout"] if outline.find(id)?.node.kind.shape().is_command() => (text(), 3),
-        ["outputs", id, "value", ..] => {
-            let origin = origin(outline, known, id, path.get(3..).unwrap_or_default())?;
-            return Some((of_value(origin.workflow, known, &origin.node.kind)?, origin.parts));
-        }
-        _ => return None,
-    };
-    Some((schema, path.get(used..).unwrap_or_default().to_vec()))
-}
-
-fn statuses() -> Value {
-    json!({"enum": FinalStatus::ALL.map(FinalStatus::word)})
-}
-
-fn of_input(input: &WorkflowInput) -> Value {
-    match (input.kind, input.choices.is_empty()) {
-        (InputKind::List, _) => json!({"type": "array", "items": {"type": "string"}}),
-        (_, false) => json!({"enum": input.choices}),
-        (InputKind::Text, true) => json!({"type": "string"}),
-        (InputKind::Number, true) => json!({"type": "number"}),
-        (InputKind::Integer, true) => json!({"type": "integer"}),
-        (InputKind::Boolean, true) => json!({"type": "boolean"}),
-    }
-}
-
-/// Returns the schema of the text of a node, if not every text is possible.
-pub(super) fn of_text(outline: &Outline<'_>, node: &Node) -> Option<Value> {
-    let is_sure = outline.shows_only_completed();
-    match &node.kind {
-        NodeKind::Ask(AskNode { choices, default, .. }) if !choices.is_empty() => {
-            // A failed question, which no one answered, has an empty text.
-            let empty = (!is_sure).then_some("");
-            let all = choices.iter().map(String::as_str).chain(default.as_deref()).chain(empty);
-            Some(json!({"enum": all.collect::<Vec<_>>()}))
-        }
-        // If the answer is a string, it is also the text of the node.
-        NodeKind::Session(session) if is_sure => {
-            let schema = session.schema.as_ref()?;
-            let form = PossibleValues { root: schema, schema };
-            form.words().filter(|_| !form.admits(&Value::Null)).map(|words| json!({"enum": words}))
-        }
-        _ => None,
-    }
-}
-
-/// Returns the schema of the value of a node. That of a called workflow comes from the [`origin`] of the
-/// value, and so do those of an item and its value.
-pub(super) fn of_value<'w>(
-    workflow: &'w Workflow,
-    known: &'w CheckContext<'_>,
-    act: &'w NodeKind,
-) -> Option<Cow<'w, Value>> {
-    let truth = || json!({"type": "boolean"});
-    let object = |properties: Value| Some(Cow::Owned(json!({"type": "object", "properties": properties})));
-    let all = |fields: serde_json::Map<String, Value>| object(Value::Object(fields));
-    match act.shape().value() {
-        GivenValue::Answer(schema) => schema.map(Cow::Borrowed),
-        GivenValue::Fields(fields) => {
-            let field =
-                |(name, kind): &(&str, FieldKind)| ((*name).to_owned(), json!({"type": kind.schema_type()}));
-            all(fields.iter().map(field).collect())
-        }
-        GivenValue::Checks(names) => {
-            let names = names.iter().chain(&known.checks).chain(workflow.checks.keys());
-            all(names.map(|name| (name.clone(), truth())).collect())
-        }
-        GivenValue::Branches(branches) => {
-            let ends = branches.iter().map(|branch| (branch.name.clone(), statuses()));
-            let ends = Value::Object(ends.collect());
-            object(json!({"branches": {"type": "object", "properties": ends}}))
-        }
-        GivenValue::Items => {
-            let item = json!({
-                "type": "object",
-                "properties": {"index": {"type": "integer"}, "status": statuses(), "text": {"type": "string"}},
-            });
-            object(json!({"items": {"type": "array", "items": item}, "completed": {"type": "integer"}}))
-        }
-        GivenValue::Unknown | GivenValue::OnlyText | GivenValue::Called(_) => None,
-    }
-}
-
-/// Returns the part of a schema at the end of a path. If the path leads through alternatives, the part is
-/// one of theirs.
-pub(super) fn inside<'s>(
-    root: &'s Value,
-    schema: &'s Value,
-    path: &[String],
-    depth: usize,
-) -> Option<Cow<'s, Value>> {
-    let schema = referred(root, schema).filter(|_| depth < MAX_DEPTH)?;
-    let Some((member, rest)) = path.split_first() else { return Some(Cow::Borrowed(schema)) };
-    let whole = |schema: &'s Value| inside(root, schema, path, depth + 1);
-    let own = match member.as_str() {
-        // The index is not known here, so `prefixItems` cannot be resolved.
-        ITEM if schema.get("prefixItems").is_some() => None,
-        ITEM => schema.get("items"),
-        name => schema.get("properties").and_then(|properties| properties.get(name)),
-    };
-    if let Some(part) = own {
-        return inside(root, part, rest, depth + 1);
-    }
-    if let Some(all) = schema.get("allOf").and_then(Value::as_array) {
-        return all.iter().find_map(whole);
-    }
-    let ways = schema.get("anyOf").or_else(|| schema.get("oneOf"))?.as_array()?;
-    // A value without parts is not the one that the path leads into.
-    let ways = ways.iter().filter(|way| referred(root, way).is_none_or(|way| !is_plain_kind(way)));
-    let parts: Option<Vec<Value>> = ways.map(|way| whole(way).map(Cow::into_owned)).collect();
-    let parts = parts.filter(|parts| !parts.is_empty())?;
-    Some(Cow::Owned(json!({ "anyOf": parts })))
-}
-
-/// Returns whether the values of a schema have no parts.
-fn is_plain_kind(schema: &Value) -> bool {
-    let plain = ["null", "boolean", "integer", "number", "string"];
-    schema.get("type").and_then(Value::as_str).is_some_and(|kind| plain.contains(&kind))
 }

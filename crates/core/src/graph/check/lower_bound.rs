@@ -7,7 +7,7 @@ use super::context::CheckContext;
 use super::outline::{Outline, OutlineNode};
 use super::structure::too_deep;
 use crate::engine::node::shape::{RoundsEnd, Structure};
-use crate::graph::workflow::{EachNode, Join, ListSource, NodeNumber, ParallelNode};
+use crate::graph::workflow::{EachNode, Join, ListSource, NodeNumber, OnFailure, ParallelNode};
 
 /// The least turns and waiting time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -67,7 +67,11 @@ pub(super) fn least(outline: &Outline<'_>, calls: &mut Calls<'_>) -> Vec<LowerBo
     let mut all = vec![LowerBound::default(); outline.nodes.len()];
     // Inner nodes come after their outer node, so walking backwards meets them first.
     for node in outline.nodes.iter().rev() {
-        let needed = of(outline, node, &all, calls);
+        let mut needed = of(outline, node, &all, calls);
+        if let (OnFailure::Continue, Some(most)) = (node.node.on_failure, node.node.settings.timeout_ms) {
+            // The run goes on after the timeout.
+            needed.ms = needed.ms.min(most);
+        }
         if let Some(place) = all.get_mut(node.at) {
             *place = needed;
         }

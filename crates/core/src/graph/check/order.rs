@@ -54,7 +54,12 @@ pub(super) fn look(outline: &Outline<'_>, found: &mut GraphDiagnostics) {
         said: HashSet::new(),
         found,
     };
-    walk.sequence(0..outline.nodes.len());
+    // The run computes `gives` before it starts `finally`.
+    let last = outline.nodes.iter().find(|node| matches!(node.node.kind, NodeKind::Finally(_)));
+    let end = last.map_or(outline.nodes.len(), |node| node.at);
+    walk.sequence(0..end);
+    walk.gives();
+    walk.sequence(end..outline.nodes.len());
 }
 
 struct OrderWalk<'o, 'w, 'f> {
@@ -343,6 +348,22 @@ impl<'o, 'w> OrderWalk<'o, 'w, '_> {
             if self.said.insert((node.at, text.field, source.at)) {
                 let finding = GraphDiagnostic { field: text.field, ..finding };
                 self.found.node(node, finding.key(text.key.clone()).at(Some(used.at)));
+            }
+        }
+    }
+
+    /// Checks the value that the workflow gives if everything in it is complete.
+    fn gives(&mut self) {
+        for text in self.outline.top.iter().filter(|text| text.field == "gives") {
+            for used in text.uses().filter(|used| used.root() == "outputs") {
+                let Some(source) = used.name().and_then(|id| self.outline.find(id)) else { continue };
+                let there = self.under_conditions(source, used);
+                // `surroundings` reports an output that can never be there.
+                if matches!(there, There::Sometimes | There::EarlierRound | There::OtherWay)
+                    && let Some(finding) = complaint(there, source, false, used.may_lack_output())
+                {
+                    self.found.whole(GraphDiagnostic { field: text.field, ..finding }.at(Some(used.at)));
+                }
             }
         }
     }

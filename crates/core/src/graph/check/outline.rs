@@ -8,7 +8,8 @@ use crate::engine::node::shape::Structure;
 use crate::graph::ids::folded;
 use crate::graph::template::{TemplateError, TemplateNames, constant, is_plain, names_in, names_used};
 use crate::graph::workflow::{
-    Budget, Effort, Expression, Node, NodeKind, OnFailure, SessionOptions, Template, Workflow, input_name,
+    Budget, EachNode, Effort, Expression, Node, NodeKind, OnFailure, SessionOptions, Template, Workflow,
+    input_name,
 };
 
 /// A workflow as a flat list of nodes.
@@ -44,6 +45,8 @@ pub(super) struct Surroundings<'w> {
     pub(super) driver: Option<&'w str>,
     pub(super) effort: Option<Effort>,
     pub(super) is_budgeted: bool,
+    /// A budget or a timeout limits its time.
+    pub(super) is_timed: bool,
     pub(super) is_in_loop: bool,
     pub(super) is_in_task_loop: bool,
     /// There is an `iteration`.
@@ -93,6 +96,7 @@ impl<'w> Outline<'w> {
             driver: workflow.settings.driver.as_deref(),
             effort: workflow.settings.effort,
             is_budgeted: is_bound(&workflow.budget),
+            is_timed: workflow.budget.time_ms.is_some() || workflow.settings.timeout_ms.is_some(),
             ..Surroundings::default()
         };
         outline.add(&workflow.body, around);
@@ -106,6 +110,9 @@ impl<'w> Outline<'w> {
                 driver: step.settings.driver.as_deref().or(around.driver),
                 effort: step.settings.effort.or(around.effort),
                 is_budgeted: around.is_budgeted || is_bound(&step.budget),
+                is_timed: around.is_timed
+                    || step.budget.time_ms.is_some()
+                    || step.settings.timeout_ms.is_some(),
                 ..around
             };
             self.by_id.entry(folded(step.id.as_str())).or_insert(at);
@@ -129,6 +136,22 @@ impl<'w> Outline<'w> {
     /// Finds a node by its id.
     pub(super) fn find(&self, id: &str) -> Option<&OutlineNode<'w>> {
         self.by_id.get(&folded(id)).and_then(|at| self.nodes.get(*at))
+    }
+
+    /// Returns the innermost `each` around a node that names its items like this.
+    pub(super) fn each_named(
+        &self,
+        node: &OutlineNode<'_>,
+        name: &str,
+    ) -> Option<(&OutlineNode<'w>, &'w EachNode)> {
+        let mut around = node.surroundings.each;
+        while let Some(other) = around.and_then(|at| self.nodes.get(at)) {
+            match &other.node.kind {
+                NodeKind::Each(each) if each.name == name => return Some((other, each)),
+                _ => around = other.surroundings.each,
+            }
+        }
+        None
     }
 
     /// Returns whether templates only see outputs of completed nodes, because the run never continues

@@ -4,7 +4,7 @@ use super::CheckContext;
 use super::diagnostic::{GraphDiagnostic, GraphDiagnostics};
 use super::outline::{Outline, OutlineNode, Text};
 use super::suggest::{did_you_mean, shown};
-use super::texts::ROOTS;
+use super::texts::{ROOTS, run_fact};
 use super::values::{part, value};
 use crate::graph::template::Use;
 use crate::graph::workflow::{EachNode, ListSource, NodeKind, WaitUntil};
@@ -85,6 +85,7 @@ fn error(text: String) -> GraphDiagnostic {
 fn at_first(outline: &Outline<'_>, used: &Use, whose: &str, hint: &str) -> Option<GraphDiagnostic> {
     match used.root() {
         "inputs" => input(outline, used),
+        "run" => used.name().and_then(|fact| run_fact(used, fact, false)),
         root if KNOWN_AT_FIRST.contains(&root) => None,
         root if ROOTS.contains(&root) => {
             Some(error(format!("{whose} cannot use {}", shown(root))).hint(hint))
@@ -96,6 +97,7 @@ fn at_first(outline: &Outline<'_>, used: &Use, whose: &str, hint: &str) -> Optio
 fn in_gives(outline: &Outline<'_>, known: &CheckContext<'_>, used: &Use) -> Option<GraphDiagnostic> {
     match (used.root(), used.name()) {
         ("inputs", _) => input(outline, used),
+        ("run", Some(fact)) => run_fact(used, fact, false),
         ("outputs", Some(id)) => {
             let Some(source) = outline.find(id) else {
                 let ids = outline.nodes.iter().map(|node| node.node.id.as_str());

@@ -4,6 +4,7 @@ mod blocks;
 mod commands;
 mod compared;
 mod items;
+mod limits;
 mod many;
 mod names;
 mod ways;
@@ -56,7 +57,6 @@ fn known(registry: &Registry) -> CheckContext<'_> {
         Ability::StopBlock,
         Ability::Resume,
         Ability::Plugins,
-        Ability::Schema,
         Ability::Questions,
         Ability::Permissions,
         Ability::Effort,

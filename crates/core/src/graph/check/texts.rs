@@ -8,10 +8,10 @@ use super::context::CheckContext;
 use super::diagnostic::{GraphDiagnostic, GraphDiagnostics};
 use super::outline::{EvaluationTime, Outline, OutlineNode, Text};
 use super::suggest::{did_you_mean, shown};
-use super::values::{inside_plain, part, value};
+use super::values::{inside_plain, item, part, value};
 use crate::graph::template::names::{UsedFunction, WordKind};
-use crate::graph::template::{TemplateNames, Use};
-use crate::graph::workflow::{EachNode, ListSource, NodeKind};
+use crate::graph::template::{TemplateNames, TemplatePosition, Use, length_as_comment};
+use crate::graph::workflow::{EachNode, ListSource, NodeKind, ShellNode};
 
 /// The names that a text may use.
 pub(super) const ROOTS: [&str; 7] = ["input", "inputs", "outputs", "run", "task", "iteration", "feedback"];
@@ -39,6 +39,8 @@ pub(super) fn look(
         for text in &node.texts {
             match &text.names {
                 Ok(names) => there.look_at(node, text, names, found),
+                // `commands` reports a `${#…}`, with what to write instead.
+                Err(_) if has_length_as_comment(node, text) => {}
                 Err(error) => {
                     let finding = GraphDiagnostic::error(None, text.field, error.message()).at(error.at());
                     found.node(node, finding.key(text.key.clone()));
@@ -46,6 +48,12 @@ pub(super) fn look(
             }
         }
     }
+}
+
+/// Returns whether a text is a command line in which `${#` starts a comment.
+fn has_length_as_comment(node: &OutlineNode<'_>, text: &Text) -> bool {
+    let NodeKind::Shell(ShellNode { command, .. }) = &node.node.kind else { return false };
+    text.field == "shell" && length_as_comment(&command.0).is_some()
 }
 
 impl There<'_, '_> {
@@ -56,27 +64,35 @@ impl There<'_, '_> {
         names: &TemplateNames,
         found: &mut GraphDiagnostics,
     ) {
+        let mut said: Vec<TemplatePosition> = Vec::new();
         for used in &names.uses {
             if let Some(finding) = self.about(node, text, used, found) {
+                said.push(used.at);
+                let finding = GraphDiagnostic { field: text.field, ..finding };
+                found.node(node, finding.key(text.key.clone()).at(Some(used.at)));
+            }
+        }
+        for used in names.item_uses.iter().filter(|used| !said.contains(&used.at)) {
+            if let Some(finding) = self.part_of_item(node, used) {
                 let finding = GraphDiagnostic { field: text.field, ..finding };
                 found.node(node, finding.key(text.key.clone()).at(Some(used.at)));
             }
         }
         let is_sure = !self.unread.values && !self.unread.nodes;
         for pair in names.pairs.iter().filter(|_| is_sure) {
-            if let Some(finding) = comparisons::look_at_pair(self.outline, self.known, pair) {
+            if let Some(finding) = comparisons::look_at_pair(self.outline, self.known, node, pair) {
                 found.node(node, GraphDiagnostic { field: text.field, ..finding }.key(text.key.clone()));
             }
         }
         for comparison in names.comparisons.iter().filter(|_| is_sure) {
-            for finding in comparisons::look(self.outline, self.known, comparison, found) {
+            for finding in comparisons::look(self.outline, self.known, node, comparison, found) {
                 found.node(node, GraphDiagnostic { field: text.field, ..finding }.key(text.key.clone()));
             }
         }
         if let NodeKind::Each(EachNode { items: ListSource::Expression(list), .. }) = &node.node.kind
             && text.field == "each.in"
             && is_sure
-            && let Some(finding) = comparisons::look_at_list(self.outline, self.known, list, names)
+            && let Some(finding) = comparisons::look_at_list(self.outline, self.known, node, list, names)
         {
             found.node(node, GraphDiagnostic { field: text.field, ..finding });
         }
@@ -109,35 +125,17 @@ impl There<'_, '_> {
                     false => Some(finding()),
                 }
             }
-            ("run", Some(fact)) if RUN.contains(&fact) => inside_plain(used, 2, "text"),
-            ("run", Some(fact)) if RUN_AT_THE_END.contains(&fact) => {
-                let finding = || error(format!("`run.{fact}` is known only in `finally`"));
-                match node.surroundings.is_last || used.is_guarded(2) {
-                    true => inside_plain(used, 2, "text"),
-                    false => Some(finding()),
-                }
-            }
-            ("run", Some(fact)) if !used.is_guarded(2) => {
-                let hint = did_you_mean(fact, RUN).unwrap_or_else(|| format!("`run` has {}", RUN.join(", ")));
-                Some(error(format!("`run` has no {}", shown(fact))).hint(hint))
-            }
+            ("run", Some(fact)) => run_fact(used, fact, node.surroundings.is_last),
             ("input" | "feedback", _) => inside_plain(used, 1, "text"),
             ("inputs" | "outputs" | "run", _) => None,
-            (root, _) if self.is_item(node, root) => None,
+            (root, _) if self.outline.each_named(node, root).is_some() => self.part_of_item(node, used),
             (root, _) => Some(unknown_root(self.outline, root)),
         }
     }
 
-    /// Returns whether an `each` around the node names its items like this.
-    fn is_item(self, node: &OutlineNode<'_>, name: &str) -> bool {
-        let mut around = node.surroundings.each;
-        while let Some(each) = around.and_then(|at| self.outline.nodes.get(at)) {
-            if matches!(&each.node.kind, NodeKind::Each(each) if each.name == name) {
-                return true;
-            }
-            around = each.surroundings.each;
-        }
-        false
+    fn part_of_item(self, node: &OutlineNode<'_>, used: &Use) -> Option<GraphDiagnostic> {
+        let is_sure = !self.unread.values && !self.unread.nodes;
+        item(self.outline, self.known, node, used).filter(|_| is_sure)
     }
 
     fn output(self, id: &str, used: &Use, found: &mut GraphDiagnostics) -> Option<GraphDiagnostic> {
@@ -155,6 +153,24 @@ impl There<'_, '_> {
 
 fn error(text: String) -> GraphDiagnostic {
     GraphDiagnostic::error(None, "", text)
+}
+
+/// Checks a fact about the run. Some are known only at its end.
+pub(super) fn run_fact(used: &Use, fact: &str, is_last: bool) -> Option<GraphDiagnostic> {
+    let is_at_the_end = RUN_AT_THE_END.contains(&fact);
+    if RUN.contains(&fact) || (is_at_the_end && (is_last || used.is_guarded(2))) {
+        return inside_plain(used, 2, "text");
+    }
+    if is_at_the_end {
+        return Some(error(format!("`run.{fact}` is known only in `finally`")));
+    }
+    let all: Vec<&str> = RUN.into_iter().chain(RUN_AT_THE_END).collect();
+    let known = if is_last { &all } else { &RUN[..] };
+    let hint = match did_you_mean(fact, all.iter().copied()) {
+        Some(near) => near,
+        None => format!("`run` has {}", known.join(", ")),
+    };
+    (!used.is_guarded(2)).then(|| error(format!("`run` has no {}", shown(fact))).hint(hint))
 }
 
 fn input(

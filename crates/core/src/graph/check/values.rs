@@ -5,15 +5,16 @@
 
 use serde_json::{Map, Value};
 
-use super::comparisons::inside;
 use super::context::CheckContext;
 use super::diagnostic::GraphDiagnostic;
 use super::origin::{ValueOrigin, origin};
 use super::outline::{Outline, OutlineNode};
 use super::suggest::{did_you_mean, shown};
+use super::value_schemas::{form, inside, kind_in};
 use crate::engine::node::shape::{FieldKind, GivenValue};
 use crate::graph::schema::resolve;
 use crate::graph::template::Use;
+use crate::graph::template::names::{ITEM, ValueKind};
 use crate::graph::workflow::{NodeKind, ParallelBranch, Workflow};
 
 /// The parts of an output.
@@ -79,6 +80,53 @@ pub(super) fn value(
     };
     let hint = finding.hint.clone().unwrap_or(place);
     Some(finding.hint(hint))
+}
+
+/// Reports a part that an item of a list does not have.
+pub(super) fn item(
+    outline: &Outline<'_>,
+    known: &CheckContext<'_>,
+    user: &OutlineNode<'_>,
+    used: &Use,
+) -> Option<GraphDiagnostic> {
+    let (root, parts) = form(outline, known, user, &used.path)?;
+    let root = root.as_ref();
+    let mut schema = root;
+    for (at, member) in parts.iter().enumerate() {
+        schema = referred(root, schema)?;
+        if member == ITEM {
+            schema = schema.get("items").filter(|_| schema.get("prefixItems").is_none())?;
+            continue;
+        }
+        let properties = schema.get("properties").and_then(Value::as_object);
+        if let Some(next) = properties.and_then(|properties| properties.get(member)) {
+            schema = next;
+            continue;
+        }
+        // The last parts are those of the use. Earlier ones are in the text of another workflow.
+        let index = (used.path.len() + at).checked_sub(parts.len())?;
+        if used.is_asked_for(index + 1) {
+            return None;
+        }
+        let whole = used.path.get(..index)?.join(".").replace(&format!(".{ITEM}"), ITEM);
+        let (whole, member) = (shown(&whole), shown(member));
+        if let Some(kind) = kind_in(root, schema).filter(|kind| *kind != ValueKind::Object) {
+            return Some(error(format!("{whole} has no {member}: it is {}", kind.word())));
+        }
+        let names = || properties.into_iter().flat_map(|properties| properties.keys()).map(String::as_str);
+        let near = did_you_mean(parts.get(at)?, names());
+        if schema.get("additionalProperties") == Some(&Value::Bool(false)) {
+            let listed = || names().collect::<Vec<_>>().join(", ");
+            let hint =
+                near.or_else(|| Some(format!("it has {}", listed())).filter(|_| names().next().is_some()));
+            return Some(error(format!("{whole} has no {member}")).maybe_hint(hint));
+        }
+        // A value may have properties that its schema does not mention, so this is no error.
+        properties?;
+        let text = format!("the schema of {whole} does not mention {member}");
+        return Some(GraphDiagnostic::warning(None, "", text).maybe_hint(near));
+    }
+    None
 }
 
 /// Reports a part that a part of an answer does not have.

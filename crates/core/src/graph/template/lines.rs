@@ -34,6 +34,25 @@ pub(super) fn keep_newlines(source: &str, edits: &mut Edits) {
     line.end(source.len(), edits);
 }
 
+/// Returns the offset of the first `${#`, the length of a variable in a shell, that the template reads as the
+/// start of a comment.
+pub(in crate::graph) fn length_as_comment(source: &str) -> Option<usize> {
+    let mut at = 0;
+    while let Some(rest) = source.get(at..).filter(|rest| !rest.is_empty()) {
+        at += rest.find("{{").into_iter().chain(rest.find("{%")).chain(rest.find("{#")).min()?;
+        let (before, from) = source.split_at_checked(at)?;
+        if from.starts_with("{#") && before.ends_with('$') {
+            return Some(at - 1);
+        }
+        let tag = tag(from)?;
+        at += tag.len;
+        if tag.is_raw {
+            at += source.get(at..).map_or(0, end_of_raw);
+        }
+    }
+    None
+}
+
 /// The content of a line so far.
 #[derive(Default)]
 struct TemplateLine {

@@ -18,7 +18,7 @@ pub use compared::{ComparedSide, Comparison, Filter, Pair, Relation, SideKnowled
 pub(in crate::graph) use facts::{ITEM, output_of};
 pub use iterations::IterationRange;
 pub(super) use tree::start as start_of;
-pub(in crate::graph) use whole::{named_item, named_value};
+pub(in crate::graph) use whole::{named_item, named_value, splits_a_text};
 
 use super::{TemplateError, TemplatePosition, at, caught, limits, syntax};
 use crate::graph::workflow::{Expression, Template};
@@ -27,6 +27,9 @@ use crate::graph::workflow::{Expression, Template};
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TemplateNames {
     pub uses: Vec<Use>,
+    /// The uses of items of lists and of their parts: `outputs.plan.value[0].title`. The path has `[]` for
+    /// the item.
+    pub item_uses: Vec<Use>,
     /// The filters, tests and functions.
     pub words: Vec<UsedFunction>,
     /// Comparisons of a value with a literal.

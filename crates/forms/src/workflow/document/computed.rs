@@ -8,6 +8,7 @@ use windlass_core::graph::workflow::{Expression, InputKind, NodeNumber, input_na
 use super::field_reader::FieldReader;
 use super::keys::FROM;
 use crate::json::{JsonNode, JsonValue};
+use crate::words::quoted;
 
 impl FieldReader<'_> {
     /// Reads a count. `written` reads one that is written out.
@@ -20,6 +21,9 @@ impl FieldReader<'_> {
         match self.computed_number((path, node), number, "at_most: 10", Self::some) {
             Some(bound) => bound,
             None => {
+                if self.has_braces((path, node), "at_most: 10") {
+                    return None;
+                }
                 if let JsonValue::Text(text) = &node.value
                     && text.parse::<u64>().is_err()
                     && !text.trim().is_empty()
@@ -42,8 +46,25 @@ impl FieldReader<'_> {
     ) -> Option<u64> {
         match self.computed_number((path, node), number, "at_most: 1h", Self::time) {
             Some(bound) => bound,
+            None if self.has_braces((path, node), "at_most: 1h") => None,
             None => written(self, path, node),
         }
+    }
+
+    /// Reports a template where an expression is meant.
+    fn has_braces(&mut self, (path, node): (&str, &JsonNode), example: &str) -> bool {
+        let JsonValue::Text(text) = &node.value else { return false };
+        if !text.contains("{{") {
+            return false;
+        }
+        let bare = text.trim().strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}")).map(str::trim);
+        let hint = match bare.filter(|bare| !bare.contains("{{")) {
+            Some(bare) if input_name(bare).is_some() => format!("write {}", quoted(bare)),
+            Some(bare) => format!("write `{{ from: {bare}, {example} }}`"),
+            None => format!("write `{{ from: EXPRESSION, {example} }}`"),
+        };
+        self.error(node.at, &format!("`{path}` is an expression, which has no braces"), Some(hint));
+        true
     }
 
     /// Reads a computed number and returns its bound. The outer `None` means that the number is written out.

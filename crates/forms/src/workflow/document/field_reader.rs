@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use windlass_core::graph::check::UnreadParts;
-use windlass_core::graph::workflow::{Expression, NodeNumber, WorkflowInput};
+use windlass_core::graph::workflow::{Expression, NodeNumber, WorkflowInput, input_name};
 
 use super::ids::ChosenIds;
 use super::keys::{KeyTable, called_here, is_note, is_slip_for, is_strange};
@@ -128,17 +128,25 @@ impl<'a> FieldReader<'a> {
     }
 
     /// Reads a mapping with these keys, which has a number as its short form. The caller has
-    /// handled the number.
+    /// handled the number, which is the value of the key `number`.
     pub(super) fn map_or_number<'n>(
         &mut self,
         path: &str,
         node: &'n JsonNode,
         known: KeyTable,
+        number: &str,
     ) -> Option<Map<'n>> {
         if matches!(node.value, JsonValue::Object(_) | JsonValue::Null) {
             return self.map(path, node, known);
         }
-        self.wrong_with(path, "a whole number or a mapping", node, None);
+        let hint = match &node.value {
+            JsonValue::Text(text) => {
+                let name = input_name(text.trim().trim_start_matches("{{").trim_end_matches("}}").trim());
+                name.map(|name| format!("to compute it, write `{{ {number}: inputs.{name} }}`"))
+            }
+            _ => None,
+        };
+        self.wrong_with(path, "a whole number or a mapping", node, hint);
         None
     }
 

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use windlass_core::entity::{EntityTool, Provider};
+use windlass_core::graph::check::nearest;
 use windlass_core::graph::ids::is_id;
 use windlass_core::graph::workflow::{
     AskNode, CheckNode, CriteriaLoopNode, EachNode, Expression, FailNode, IfNode, Join, LandNode, ListSource,
@@ -11,6 +13,7 @@ use windlass_core::graph::workflow::{
 };
 use windlass_core::id::NodeId;
 use windlass_core::looping::MarkerMatch;
+use windlass_core::registry::tools::{self as known_tools, Named};
 
 use super::field_reader::{FieldReader, Map, join};
 use super::keys::{CRITERIA_LOOP, EACH, LAND, LOOP, PARALLEL, PULL_REQUEST, REVIEW, TASK_LOOP, TURNS, WAIT};
@@ -165,9 +168,17 @@ fn tools(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) -> Option<Sess
         JsonValue::Text(word) if word.trim() == SessionTools::READ => return Some(SessionTools::Read),
         JsonValue::List(items) => items,
         JsonValue::Text(word) => {
-            let hint = match word.trim().eq_ignore_ascii_case(SessionTools::READ) {
-                true => "write `read`".to_owned(),
-                false => format!("write it as a list: `[{}]`", word.trim()),
+            let name = word.trim();
+            let is_tool =
+                known_tools::named(&EntityTool::named(name).name, Provider::Windlass) != Named::Unknown;
+            let near = nearest(name, known_tools::words()).filter(|_| !is_tool);
+            let hint = match near {
+                _ if name.eq_ignore_ascii_case(SessionTools::READ) => "write `read`".to_owned(),
+                Some(tool) if tool.eq_ignore_ascii_case(SessionTools::READ) => {
+                    "did you mean `read`?".to_owned()
+                }
+                Some(tool) => format!("did you mean `[{tool}]`?"),
+                None => format!("write it as a list: `[{name}]`"),
             };
             form.error(node.at, &format!("`{path}` must be `read` or a list of tools"), Some(hint));
             return None;
@@ -234,7 +245,7 @@ fn turns(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) -> Option<Turn
     let before = form.error_count();
     let map = match &node.value {
         JsonValue::Number(_) => Map::empty(node.at, path),
-        _ => form.map_or_number(path, node, TURNS)?,
+        _ => form.map_or_number(path, node, TURNS, "max")?,
     };
     let max = match &node.value {
         JsonValue::Number(_) => form.count(path, node),

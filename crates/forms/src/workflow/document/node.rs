@@ -354,7 +354,7 @@ fn retry(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) -> Option<Retr
     if matches!(node.value, JsonValue::Number(_)) {
         return Some(RetryPolicy { times: form.count(path, node)?, delay_ms: DELAY_MS });
     }
-    let map = form.map_or_number(path, node, RETRY)?;
+    let map = form.map_or_number(path, node, RETRY, "times")?;
     let times = form.need(&map, "times", |form, path, node| {
         form.count_or_computed((path, node), NodeNumber::Times, FieldReader::count)
     });

@@ -12,8 +12,8 @@ use super::super::dialect::ReadLine;
 use super::super::lines::{TEXT_MAX, cut_text, shorten};
 use super::super::stamp;
 use super::schema::{
-    GeminiError, GeminiFault, GeminiInit, GeminiInput, GeminiMessage, GeminiResult, GeminiToolResult,
-    GeminiToolUse, Kind,
+    GeminiError, GeminiFault, GeminiInit, GeminiInput, GeminiKind, GeminiMessage, GeminiResult,
+    GeminiToolResult, GeminiToolUse,
 };
 use super::tools;
 

@@ -101,6 +101,9 @@ fn is_outside(error: &GitError) -> bool {
             said.contains("not a git repository") || said.contains("must be run in a work tree")
         }
         GitError::Start(SpawnError::Start { source, .. }) => source.kind() == io::ErrorKind::NotFound,
-        GitError::Start(_) | GitError::TimedOut { .. } | GitError::TooLong { .. } => false,
+        GitError::Start(_)
+        | GitError::TimedOut { .. }
+        | GitError::TooLong { .. }
+        | GitError::Unfinished { .. } => false,
     }
 }

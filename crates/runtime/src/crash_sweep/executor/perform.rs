@@ -2,7 +2,7 @@
 
 use windlass_core::effect::{Effect, Planned};
 use windlass_core::event::{
-    EntityTexts, Event, LandingEnd, PrepareEnd, SaveEnd, SessionVerdict, ShellEnd, WorktreeEnd,
+    EntityTexts, Event, LandingEnd, PrepareEnd, SaveEnd, SessionVerdict, ShellEnd, WorkSoFar, WorktreeEnd,
 };
 use windlass_core::id::{EffectId, NodeId, RunId, Verb};
 use windlass_core::looping::LoopMode;
@@ -47,13 +47,19 @@ impl Executor<'_> {
         let (effect_name, effect_id) = (name(run, id), id.clone());
         let one = |event: Event| vec![event];
         match effect {
-            Effect::Prepare { args } => {
+            Effect::Prepare { hand_over: true, .. } => {
+                let work = Some(WorkSoFar { commits: vec!["c1 Half".into()], ..WorkSoFar::default() });
+                let end = PrepareEnd::Ready { texts: None, fingerprint: String::new(), work };
+                one(Event::Prepared { effect: effect_id, end, base: None, odd: Vec::new() })
+            }
+            Effect::Prepare { args, .. } => {
                 let said = |args: String| EntityTexts {
                     prompt: format!("Told: {args}"),
                     system: Some("you".into()),
                     odd: Vec::new(),
                 };
-                let end = PrepareEnd::Ready { texts: args.map(said), fingerprint: "0".to_owned() };
+                let end =
+                    PrepareEnd::Ready { texts: args.map(said), fingerprint: "0".to_owned(), work: None };
                 let prepared =
                     Event::Prepared { effect: effect_id, end, base: Some("c0".into()), odd: Vec::new() };
                 vec![saved(id, 0), prepared]

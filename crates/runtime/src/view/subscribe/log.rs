@@ -265,11 +265,23 @@ impl FollowedLog {
     fn open(&mut self, handle: &Handle, effect: &EffectId, place: TranscriptPlace, since: Moment) {
         let is_open = self.turns.iter().any(|turn| turn.effect == *effect);
         if !is_open && self.words == AgentWords::Included {
-            let find = || handle.dialect_of(&self.run, effect);
-            let dialect = Arc::clone(self.dialects.entry(effect.node.clone()).or_insert_with(find));
+            let dialect = match self.dialects.get(&effect.node) {
+                Some(known) => Arc::clone(known),
+                None => self.find_dialect(handle, effect),
+            };
             let transcript = handle.transcript(&self.run, effect, place, dialect);
             self.turns.push(FollowedTurn { effect: effect.clone(), transcript, since });
         }
+    }
+}
+
+impl FollowedLog {
+    fn find_dialect(&mut self, handle: &Handle, effect: &EffectId) -> Arc<dyn Dialect> {
+        let (dialect, may_change) = handle.dialect_of(&self.run, effect);
+        if !may_change {
+            self.dialects.insert(effect.node.clone(), Arc::clone(&dialect));
+        }
+        dialect
     }
 }
 

@@ -9,7 +9,7 @@ use crate::model::conversation::{Conversation, Speaker, texts};
 use crate::model::fault::{Fault, Refusal, epoch_after, header, seconds};
 use crate::model::http::Incoming;
 use crate::model::server::fresh_id;
-use crate::model::tools::{OfferedTool, ToolForm};
+use crate::model::tools::OfferedTool;
 use crate::model::turn::TokenCounts;
 
 pub(super) struct Messages;
@@ -21,7 +21,8 @@ impl WireFormat for Messages {
         Reading {
             kind: kind(body, agent.is_some()),
             model: text(&body["model"]),
-            session: header("x-claude-code-session-id"),
+            // The second is OpenCode's.
+            session: header("x-claude-code-session-id").or_else(|| header("x-session-id")),
             agent,
             conversation: conversation(body),
         }
@@ -102,11 +103,7 @@ fn conversation(body: &Value) -> Conversation {
         };
         conversation.add(speaker, texts(&message["content"]));
     }
-    let tool = |tool: &Value| OfferedTool {
-        name: text(&tool["name"]),
-        form: ToolForm::Object,
-        schema: tool["input_schema"].clone(),
-    };
+    let tool = |tool: &Value| OfferedTool::new(&text(&tool["name"]), &tool["input_schema"]);
     conversation.tools = list(&body["tools"]).map(tool).collect();
     conversation
 }

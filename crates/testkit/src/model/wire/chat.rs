@@ -11,7 +11,7 @@ use crate::model::conversation::{Conversation, Speaker, texts};
 use crate::model::fault::{Fault, Refusal, epoch_after};
 use crate::model::http::Incoming;
 use crate::model::server::fresh_id;
-use crate::model::tools::{OfferedTool, ToolCall, ToolForm};
+use crate::model::tools::{OfferedTool, ToolCall};
 use crate::model::turn::TokenCounts;
 
 pub(super) struct ChatCompletions;
@@ -23,9 +23,10 @@ impl WireFormat for ChatCompletions {
     fn read(&self, incoming: &Incoming, body: &Value) -> Reading {
         let header = |name: &str| incoming.header(name).map(str::to_owned);
         let conversation = conversation(body);
-        let session = header("x-session-id").or_else(|| copilot_session(&conversation));
         // A subagent of OpenCode is a session with a parent.
-        let agent = header("x-parent-session-id").and(session.clone());
+        let (own, parent) = (header("x-session-id"), header("x-parent-session-id"));
+        let agent = parent.as_ref().and(own.clone());
+        let session = parent.or(own).or_else(|| copilot_session(&conversation));
         Reading {
             kind: kind(incoming, &conversation, agent.is_some()),
             model: text(&body["model"]),
@@ -79,12 +80,17 @@ impl WireFormat for ChatCompletions {
 }
 
 /// Decides the kind of a request. One without tools (titles, summaries) is not part of the conversation.
+/// Copilot names the type of its requests, except of those that continue with a tool result.
 fn kind(incoming: &Incoming, conversation: &Conversation, is_agent: bool) -> Kind {
-    let is_subagent = is_agent || incoming.header("x-interaction-type") == Some("conversation-subagent");
-    match (conversation.tools.is_empty(), is_subagent) {
-        (true, _) => Kind::Side,
-        (false, true) => Kind::Subagent,
-        (false, false) => Kind::Main,
+    if conversation.tools.is_empty() {
+        return Kind::Side;
+    }
+    match incoming.header("x-interaction-type") {
+        Some("conversation-subagent") => Kind::Subagent,
+        None | Some("conversation-user" | "conversation-agent") if is_agent => Kind::Subagent,
+        None | Some("conversation-user" | "conversation-agent") => Kind::Main,
+        // A summary of the conversation, for example.
+        Some(_) => Kind::Side,
     }
 }
 
@@ -106,11 +112,8 @@ fn conversation(body: &Value) -> Conversation {
         };
         conversation.add(speaker, texts(&message["content"]));
     }
-    let tool = |tool: &Value| OfferedTool {
-        name: text(&tool["function"]["name"]),
-        form: ToolForm::Object,
-        schema: tool["function"]["parameters"].clone(),
-    };
+    let tool =
+        |tool: &Value| OfferedTool::new(&text(&tool["function"]["name"]), &tool["function"]["parameters"]);
     let functions = list(&body["tools"]).filter(|tool| tool["type"] == "function");
     conversation.tools = functions.map(tool).collect();
     conversation

@@ -10,7 +10,7 @@ use crate::model::conversation::{Conversation, Speaker};
 use crate::model::fault::{Fault, Refusal, seconds};
 use crate::model::http::Incoming;
 use crate::model::server::fresh_id;
-use crate::model::tools::{OfferedTool, ToolForm};
+use crate::model::tools::OfferedTool;
 use crate::model::turn::{TokenCounts, Turn, say};
 use crate::model::{Kind, Request};
 
@@ -138,11 +138,7 @@ fn conversation(body: &Value) -> Conversation {
         conversation.add(speaker, heard(content));
     }
     let declared = list(&body["tools"]).flat_map(|tool| list(&tool["functionDeclarations"]));
-    let tool = |tool: &Value| OfferedTool {
-        name: text(&tool["name"]),
-        form: ToolForm::Object,
-        schema: tool["parametersJsonSchema"].clone(),
-    };
+    let tool = |tool: &Value| OfferedTool::new(&text(&tool["name"]), &tool["parametersJsonSchema"]);
     conversation.tools = declared.map(tool).collect();
     conversation
 }

@@ -99,24 +99,33 @@ fn conversation(body: &Value) -> Conversation {
             ("message", Some("system" | "developer")) => {
                 conversation.add(Speaker::System, texts(&item["content"]))
             }
+            ("additional_tools", _) => {}
             _ if kind.ends_with("_call_output") => conversation.add(Speaker::User, texts(&item["output"])),
             _ => conversation.add(Speaker::Model, texts(&item["content"])),
         }
     }
-    conversation.tools = list(&body["tools"]).flat_map(offered).collect();
+    // For newer models Codex sends its tools as an item of the conversation.
+    let items = list(&body["input"]).filter(|item| item["type"] == "additional_tools");
+    let tools = list(&body["tools"]).chain(items.flat_map(|item| list(&item["tools"])));
+    conversation.tools = tools.flat_map(offered).collect();
     conversation
 }
 
-/// Returns the tools of an entry, which may be a namespace of several.
+/// Returns the tools of an entry, which may be a group of several. A tool of the service itself has no name:
+/// the model calls it by itself.
 fn offered(entry: &Value) -> Vec<OfferedTool> {
-    let (form, schema) = match entry["type"].as_str() {
-        Some("namespace") => return list(&entry["tools"]).flat_map(offered).collect(),
-        Some("custom") => (ToolForm::Text, &entry["format"]),
-        _ => (ToolForm::Object, &entry["parameters"]),
-    };
-    // A tool of the service itself has no name: it is called by nobody.
-    let name = entry["name"].as_str().map(str::to_owned);
-    name.map(|name| OfferedTool { name, form, schema: schema.clone() }).into_iter().collect()
+    let Some(name) = entry["name"].as_str() else { return Vec::new() };
+    match entry["type"].as_str() {
+        Some("namespace") => {
+            let group = Some(name.to_owned());
+            let inside = list(&entry["tools"]).flat_map(offered);
+            inside.map(|tool| OfferedTool { namespace: group.clone(), ..tool }).collect()
+        }
+        Some("custom") => {
+            vec![OfferedTool { form: ToolForm::Text, ..OfferedTool::new(name, &entry["format"]) }]
+        }
+        _ => vec![OfferedTool::new(name, &entry["parameters"])],
+    }
 }
 
 /// Builds the usage. Cached tokens are a part of those read.
@@ -159,10 +168,14 @@ fn call_item(call: &ToolCall) -> Value {
         ToolForm::Object => ("function_call", "fc", "arguments", json!(call.input.to_string())),
         ToolForm::Text => ("custom_tool_call", "ctc", "input", call.input.clone()),
     };
-    json!({
+    let mut item = json!({
         "type": kind, "id": fresh_id(prefix), "status": "completed",
         "call_id": call.id, "name": call.name, field: input,
-    })
+    });
+    if let Some(group) = &call.namespace {
+        item["namespace"] = json!(group);
+    }
+    item
 }
 
 fn item_events(index: usize, item: &Value) -> Vec<Value> {
@@ -259,6 +272,20 @@ mod tests {
         assert!(request.system_text().contains("be kind"));
         assert_eq!(request.tool_names(), ["exec_command", "apply_patch", "wait_agent"]);
         assert!(!request.opens_conversation());
+    }
+
+    #[test]
+    fn tools_in_the_conversation_are_offered_too() {
+        let exec = json!({"type": "custom", "name": "exec"});
+        let group = json!({"type": "namespace", "name": "functions", "tools": [exec]});
+        let request = request_for_tests(
+            Wire::Responses,
+            json!({"input": [{"type": "additional_tools", "role": "developer", "tools": [group]}]}),
+        );
+        assert_eq!((request.kind, request.tool_names()), (Kind::Main, vec!["exec".to_owned()]));
+        let answer = Answer::new(&shell("ls"), &request).unwrap();
+        let item = &items(&answer)[0];
+        assert_eq!((&item["type"], &item["namespace"]), (&json!("custom_tool_call"), &json!("functions")));
     }
 
     #[test]

@@ -239,6 +239,7 @@ impl Human {
             | Event::ParentEnded { .. }
             | Event::PauseAsked { .. }
             | Event::UnpauseAsked { .. }
+            | Event::RetryAsked { .. }
             | Event::PersonAnswered { .. }
             | Event::CleanedUp { .. }
             | Event::FolderSaved { .. }
@@ -297,6 +298,11 @@ impl Human {
                 let wait = until.map(|until| until.since(record.at));
                 let lines = self.retrying(what, *attempt, *of, wait);
                 self.margin(node).put(lines)
+            }
+            News::HandedOver { node, from, to, why } => {
+                let text = format!("{from} hands over to {to}: {}", plain_line(why));
+                let line = self.screen.paint(TextTone::Careful, &text);
+                self.margin(node).put(vec![line])
             }
             News::NodeStarted { .. }
             | News::NodeFinished { .. }

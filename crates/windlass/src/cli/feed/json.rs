@@ -220,6 +220,9 @@ fn news_line(news: &News) -> (&'static str, Value) {
             let until = until.map(rfc3339);
             ("run.retrying", json!({"what": what, "attempt": attempt, "of": of, "until": until}))
         }
+        News::HandedOver { from, to, why, .. } => {
+            ("run.handed_over", json!({"from": from, "to": to, "why": why}))
+        }
         News::NodeStarted { node, kind, about } => {
             ("node.started", json!({"node": node, "kind": kind, "about": about}))
         }

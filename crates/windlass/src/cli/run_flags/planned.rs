@@ -139,7 +139,7 @@ fn opening(spec: &Spec) -> (String, String) {
     let (state, decision) = engine::start(RunId::new("plan"), spec.clone(), Moment(0));
     let prompt = state.works().first().map(|work: &&SessionWork| work.node.prompt().to_owned());
     let arguments = decision.effects.into_iter().find_map(|planned| match planned.effect {
-        Effect::Prepare { args } => args,
+        Effect::Prepare { args, .. } => args,
         _ => None,
     });
     (prompt.unwrap_or_default(), arguments.unwrap_or_default())

@@ -69,6 +69,13 @@ pub(super) fn any_case() -> impl Strategy<Value = Case> {
             spec.policy = Policy { on_question: questions[question], on_permission: permissions[permission] };
             for session_settings in spec.sessions.values_mut() {
                 session_settings.permissions.ask = vec!["Write".into()];
+                let other = |name: &str| {
+                    let mut other = session_settings.clone();
+                    name.clone_into(&mut other.driver.name);
+                    other
+                };
+                session_settings.fallback = ["codex", "opencode"].map(other).to_vec();
+                session_settings.switch_back = question == 0;
                 session_settings.models = ["a", "{{ input }}"].map(|model| Template(model.into())).to_vec();
             }
             let mut other = spec_of(vec![prompt("x").id("p").into()]);

@@ -23,6 +23,7 @@ use crate::run::{
 };
 use crate::spec::Spec;
 use crate::tasks::TaskId;
+use crate::time::Moment;
 
 /// The facts about a node that the laws need.
 struct Known {
@@ -53,8 +54,8 @@ pub(super) struct Laws {
     passed: BTreeSet<InRound>,
     /// Turns begun by each session.
     turns: BTreeMap<InRound, u32>,
-    /// The sessions so far.
-    sessions: BTreeSet<SessionId>,
+    /// The sessions so far, each with the driver that took the work over, if any.
+    sessions: BTreeMap<SessionId, Option<String>>,
     rounds: BTreeSet<(NodeId, u32)>,
     /// The conflicts of each task loop, each of which took a number of a round.
     conflicts: BTreeMap<NodeId, u32>,
@@ -106,7 +107,7 @@ impl Laws {
             started: BTreeSet::new(),
             passed: BTreeSet::new(),
             turns: BTreeMap::new(),
-            sessions: BTreeSet::new(),
+            sessions: BTreeMap::new(),
             rounds: BTreeSet::new(),
             conflicts: BTreeMap::new(),
             landing: BTreeMap::new(),
@@ -440,19 +441,28 @@ impl Laws {
         u32::try_from(state.bookkeeping.open.iter().filter(is_counted).count()).unwrap_or(u32::MAX)
     }
 
-    /// Only a session that was planned before is resumed.
+    /// Only a session that was planned before is resumed, and only by its driver.
     fn a_resumed_session_was_there_before(&mut self, state: &RunState, step: &Decision) {
         for planned in &step.effects {
             let Effect::StartSession(plan) = &planned.effect else { continue };
-            let is_known = self.sessions.contains(&plan.session);
+            let is_known = self.sessions.get(&plan.session) == Some(&plan.driver);
             assert!(is_known || !plan.resume, "{} has {plan:?}; {}", planned.id, self.told());
-            self.sessions.insert(plan.session.clone());
+            self.sessions.insert(plan.session.clone(), plan.driver.clone());
         }
         // A pause may defer a session.
         for planned in &state.bookkeeping.open {
             if let Effect::StartSession(plan) = &planned.effect {
-                self.sessions.insert(plan.session.clone());
+                self.sessions.insert(plan.session.clone(), plan.driver.clone());
             }
+        }
+    }
+
+    /// Work goes to another driver, and only to one that accepts work.
+    pub(super) fn a_hand_over_goes_to_a_free_driver(&self, at: Moment, state: &RunState, step: &Decision) {
+        for news in &step.news {
+            let News::HandedOver { from, to, .. } = news else { continue };
+            let is_limited = state.bookkeeping.limited.get(to).is_some_and(|until| *until > at);
+            assert!(from != to && !is_limited, "{news:?}; {}", self.told());
         }
     }
 

@@ -36,7 +36,7 @@ impl World {
             Effect::Prepare { .. } => {
                 let end = match self.seldom(16) == 15 {
                     true => PrepareEnd::Failed { why: "no space".to_owned() },
-                    false => PrepareEnd::Ready { texts: None, fingerprint: "0".to_owned() },
+                    false => PrepareEnd::Ready { texts: None, fingerprint: "0".to_owned(), work: None },
                 };
                 Event::Prepared { effect, end, base: Some("abc".to_owned()), odd: Vec::new() }
             }
@@ -182,7 +182,10 @@ impl World {
     fn session_end(&mut self) -> SessionEnd {
         let verdict = match self.seldom(11) {
             0..=3 => SessionVerdict::Completed,
-            4 => SessionVerdict::RateLimited { resets_at: None },
+            4 => {
+                let hour = self.at.plus_ms(3_600_000);
+                SessionVerdict::RateLimited { resets_at: (self.roll(2) == 1).then_some(hour) }
+            }
             5 => SessionVerdict::Transient { what: "529".into() },
             6 | 7 => SessionVerdict::Interrupted { what: "killed".into() },
             8 => SessionVerdict::TimedOut,

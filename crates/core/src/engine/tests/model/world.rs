@@ -86,6 +86,7 @@ impl World {
         let before = self.laws.look(&self.state);
         let step = apply(&mut self.state, self.at, &event);
         self.laws.hold(Some(&before), &event, &self.state, &step);
+        self.laws.a_hand_over_goes_to_a_free_driver(self.at, &self.state, &step);
         self.records.push(step.record(self.at, event));
         self.handed.extend(step.effects.iter().cloned());
         step
@@ -113,6 +114,7 @@ impl World {
             21 => drop(self.tell(Event::OwnerChanged)),
             22 => self.crash(),
             23 if self.state.bookkeeping.paused => drop(self.tell(Event::UnpauseAsked { inbox: None })),
+            23 if self.seldom(4) == 3 => drop(self.tell(Event::RetryAsked { inbox: None })),
             23 => drop(self.tell(Event::PauseAsked { inbox: None })),
             _ => match self.seldom(8) {
                 5 => drop(self.tell(Event::InterruptAsked { inbox: None })),

@@ -1,20 +1,22 @@
 //! Decides whether a value may be text that the author of the workflow does not know: the words of an
-//! agent, a person or a program.
+//! agent, a person or a program, or an input.
 
 use std::collections::HashSet;
 
 use serde_json::Value;
 
 use crate::engine::node::shape::GivenValue;
-use crate::graph::check::comparisons::{of_text, of_value};
 use crate::graph::check::context::CheckContext;
 use crate::graph::check::origin::{items_are_complete, last_of_item, origin};
 use crate::graph::check::outline::{Outline, OutlineNode};
+use crate::graph::check::value_schemas::{of_text, of_value};
 use crate::graph::check::values::referred;
 use crate::graph::template::command::items_of;
 use crate::graph::template::names::ITEM;
 use crate::graph::walk::{MAX_DEPTH, NodeBlock};
-use crate::graph::workflow::{EachNode, ListSource, Node, NodeKind, WaitUntil, WorkflowNode};
+use crate::graph::workflow::{
+    EachNode, InputKind, ListSource, Node, NodeKind, WaitUntil, WorkflowInput, WorkflowNode,
+};
 
 /// The author of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,10 +29,11 @@ pub(super) enum Speaker {
     Workflow,
     /// The message about a failure, which may repeat what an agent wrote.
     Feedback,
+    /// Whoever gives the inputs: the person who runs the workflow, or a workflow that runs it.
+    Input,
 }
 
-/// Returns the author of a value that a node uses, if the value may be any text. The inputs of the run do
-/// not count: the person who runs the workflow writes them.
+/// Returns the author of a value that a node uses, if the value may be any text.
 pub(super) fn speaker(
     outline: &Outline<'_>,
     known: &CheckContext<'_>,
@@ -64,10 +67,22 @@ impl<'o, 'w> SpeakerSearch<'o, 'w> {
         match parts.as_slice() {
             ["feedback", ..] | ["run", "reason"] => Some(Speaker::Feedback),
             ["outputs", id] | ["outputs", id, "text" | ITEM, ..] => self.of_text(outline.find(id)?.node),
+            ["input"] => Some(Speaker::Input),
+            ["inputs", name, ..] => {
+                let is_it = |input: &&WorkflowInput| *name == ITEM || input.name == *name;
+                self.of_inputs(outline.workflow.inputs.iter().filter(is_it))
+            }
+            ["inputs"] => self.of_inputs(outline.workflow.inputs.iter()),
             ["outputs", id, "value", ..] => self.of_value(outline.find(id)?, path.get(3..)?),
             [name, ..] => self.of_item(user, name, path.get(1..)?),
             [] => None,
         }
+    }
+
+    /// Returns who gives these inputs, if one of them may be any text.
+    fn of_inputs<'i>(&self, mut inputs: impl Iterator<Item = &'i WorkflowInput>) -> Option<Speaker> {
+        let is_text = |kind| matches!(kind, InputKind::Text | InputKind::List);
+        inputs.any(|input| is_text(input.kind) && input.choices.is_empty()).then_some(Speaker::Input)
     }
 
     fn of_text(&self, node: &Node) -> Option<Speaker> {
@@ -122,14 +137,8 @@ impl<'o, 'w> SpeakerSearch<'o, 'w> {
 
     /// Returns who wrote a part of the item with this name.
     fn of_item(&mut self, user: &OutlineNode<'_>, name: &str, parts: &[String]) -> Option<Speaker> {
-        let mut around = user.surroundings.each;
-        while let Some(node) = around.and_then(|at| self.outline.nodes.get(at)) {
-            match &node.node.kind {
-                NodeKind::Each(each) if each.name == name => return self.of_list(node, each, parts),
-                _ => around = node.surroundings.each,
-            }
-        }
-        None
+        let (node, each) = self.outline.each_named(user, name)?;
+        self.of_list(node, each, parts)
     }
 
     /// Returns who wrote a part of the items of a list.

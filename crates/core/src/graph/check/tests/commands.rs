@@ -3,11 +3,15 @@
 use serde_json::json;
 
 use super::*;
-use crate::graph::builder::{LoopRounds, ask, check_all, shell, wait, wait_for, workflow};
-use crate::graph::workflow::InputKind;
+use crate::graph::builder::{LoopRounds, ask, check_all, each, shell, wait, wait_for, workflow};
+use crate::graph::workflow::{InputKind, WorkflowInput};
 
 fn nothing() -> Vec<String> {
     Vec::new()
+}
+
+fn with_choices(name: &str) -> WorkflowInput {
+    WorkflowInput { choices: vec![json!("low"), json!("high")], ..WorkflowInput::new(name, InputKind::Text) }
 }
 
 /// A workflow with everything whose text may be part of a command, and a last node with this command.
@@ -39,7 +43,10 @@ fn running(command: &str) -> Builder {
     });
     Builder::new("w")
         .optional("area", InputKind::Text, "core")
-        .start(prompt("{{ inputs.area }}").schema(schema).id("v"))
+        .optional("most", InputKind::Integer, 3)
+        .input(with_choices("level"))
+        .input(WorkflowInput::new("names", InputKind::List))
+        .start(prompt("{{ inputs }}").schema(schema).id("v"))
         .then(prompt("x").id("said"))
         .then(prompt("x").schema(json!({ "enum": ["yes", "no"] })).id("word"))
         .then(ask("Name?").id("free"))
@@ -140,6 +147,33 @@ fn quotes_make_the_words_of_others_a_warning() {
 }
 
 #[test]
+fn an_input_that_may_be_any_text_is_a_warning() {
+    let warning =
+        |name: &str, why: &str| format!("warning: `{name}` may be any text, and {why} → end.shell ({HINT})");
+    let bare = "the shell would run it as part of the command";
+    for (command, name, why) in [
+        ("echo {{ input }}", "input", bare),
+        ("git switch {{ inputs.area | lower }}", "inputs.area", bare),
+        ("echo {{ inputs.names | join(' ') }}", "inputs.names[]", bare),
+        ("{% for name in inputs.names %}echo {{ name }}\n{% endfor %}", "inputs.names[]", bare),
+        ("echo {{ inputs }}", "inputs", bare),
+        ("echo '{{ input }}'", "input", "a `'` in it ends the quotes: the shell would run the rest"),
+        (
+            "echo \"{{ inputs.area }}\"",
+            "inputs.area",
+            "quotes do not help: the shell would run a `$(…)` in it",
+        ),
+    ] {
+        assert_eq!(about(command), [warning(name, why)], "{command}");
+    }
+    let item = each("name", "inputs.names").each(|b| b.then(shell("echo {{ name }}").id("end")));
+    assert_eq!(
+        said(Builder::new("w").required("names", InputKind::List).start(item)),
+        [warning("name", bare)]
+    );
+}
+
+#[test]
 fn a_value_that_cannot_be_any_text_is_left_alone() {
     for command in [
         "echo {{ outputs.v.value.n }} {{ outputs.v.value.ok }} {{ outputs.v.value.kind }}",
@@ -157,7 +191,7 @@ fn a_value_that_cannot_be_any_text_is_left_alone() {
         "echo {{ outputs.go }} {{ outputs.go.text | upper }}",
         "echo {{ outputs.sh }} {{ outputs.gate }} {{ outputs.pause }} {{ outputs.gate.value }}",
         "echo {{ outputs.rounds.value.iteration }}",
-        "echo {{ input }} {{ inputs.area }} {{ run.id }}",
+        "echo {{ inputs.level }} {{ inputs.most }} {{ run.id }} {{ input | length }}",
         "echo '{{ outputs.said | tojson }}' '{{ outputs.v.value | tojson(indent=2) }}'",
         "echo '{{ outputs.said | replace(\"'\", \"'\\\\''\") }}' '{{ outputs.said | replace(\"'\", '') | trim }}'",
         "{% set x = outputs.said %}{% set x = 1 %}echo {{ x }}",
@@ -307,7 +341,8 @@ fn what_sh_understands_is_left_alone() {
         "[ \"$a\" = b ] && [ \"$x\" = '==' ]",
         "set -eu; set -o errexit",
         "x=$(( a + 1 )) y=$((a--1)) z=$((a*b))",
-        "echo ${x:-a} ${x:=b} ${x:+c} ${x:?d} ${x#a} ${x##a} ${x%b} ${x%%b} ${#x} ${#} $# $! ${!}",
+        "echo ${x:-a} ${x:=b} ${x:+c} ${x:?d} ${x#a} ${x##a} ${x%b} ${x%%b} $# $! ${!}",
+        "{% raw %}echo ${#x} ${#}{% endraw %}",
         "echo \"${x:-{a,b}}\"",
         "ls > log 2>&1 && ls >&2 2>&1 <&3",
         "sleep 1 & wait",
@@ -324,7 +359,7 @@ fn what_sh_understands_is_left_alone() {
         "test a -eq b || exit 1",
         "echo $",
         "x='a' ; echo \"$x\"'[['",
-        "echo a#b {{ input }}",
+        "echo a#b {{ run.id }}",
         "trap 'rm x' EXIT INT",
         "echo 'never closed; source x",
         "time make",

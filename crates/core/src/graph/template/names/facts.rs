@@ -100,7 +100,7 @@ fn tested(condition: &Expr<'_>, holds: bool, word: &str, opposite: &str) -> Vec<
         }
         Expr::Test(test) => {
             let passes = (test.name == word && holds) || (test.name == opposite && !holds);
-            path(&test.expr).filter(|_| passes).into_iter().collect()
+            path_with_items(&test.expr).filter(|_| passes).into_iter().collect()
         }
         _ => Vec::new(),
     }

@@ -9,7 +9,7 @@ use minijinja::machinery::Span;
 use minijinja::machinery::ast::{BinOpKind, CallArg, CompareOpKind, Expr, Stmt};
 
 use super::compared::{self, Compared, Comparison, Pair, SideKnowledge, pair};
-use super::facts::{ITEM, defined, keys, output_of, path, undefined};
+use super::facts::{ITEM, defined, keys, output_of, path, path_with_items, undefined};
 use super::iterations::{IterationRange, iterations};
 use super::{OutputSense, TemplateNames, Use, UsedFunction, WordKind, place};
 use crate::graph::ids::folded;
@@ -94,7 +94,10 @@ impl<'s> NameWalk<'s> {
                     walk.assign(&each.target);
                     walk.alias(&each.target, &each.iter, Some(ITEM));
                     walk.maybe(each.filter_expr.as_ref());
-                    walk.statements(&each.body);
+                    match &each.filter_expr {
+                        Some(filter) => walk.under(filter, true, |walk| walk.statements(&each.body)),
+                        None => walk.statements(&each.body),
+                    }
                 });
                 self.block(|walk| walk.statements(&each.else_body));
             }
@@ -145,6 +148,10 @@ impl<'s> NameWalk<'s> {
         self.output(expression);
         if let Some(parts) = path(expression) {
             return self.note(parts, start(expression), 0);
+        }
+        if let Some(parts) = path_with_items(expression) {
+            self.note(parts, start(expression), 0);
+            return self.list_of(expression);
         }
         match expression {
             Expr::Var(_) | Expr::Const(_) => {}
@@ -298,6 +305,7 @@ impl<'s> NameWalk<'s> {
             }
             // An item of a list: the path ends before its index.
             _ if asks && self.is_maybe_part(operand) => {
+                self.asked_item(operand);
                 let mut inner = operand;
                 while let (None, Some(base)) = (path(inner), base(inner)) {
                     inner = base;
@@ -307,8 +315,29 @@ impl<'s> NameWalk<'s> {
                     self.note(parts, start(operand), guarded);
                 }
             }
+            _ if asks && path_with_items(operand).is_some() => {
+                self.asked_item(operand);
+                self.list_of(operand);
+            }
             _ => self.expression(operand),
         }
+    }
+
+    /// Records the item of a list that may be undefined.
+    fn asked_item(&mut self, operand: &Expr<'_>) {
+        if let Some(parts) = path_with_items(operand) {
+            let asked = parts.len();
+            self.note(parts, start(operand), asked);
+        }
+    }
+
+    /// Walks the list in an expression such as `list[0].title`.
+    fn list_of(&mut self, item: &Expr<'_>) {
+        let mut list = item;
+        while let (None, Some(inner)) = (path(list), base(list)) {
+            list = inner;
+        }
+        self.expression(list);
     }
 
     /// Records a part of an output that may be missing together with its output.
@@ -405,16 +434,18 @@ impl<'s> NameWalk<'s> {
         let is_own = parts.first().is_some_and(|root| self.is_own(root));
         let written = parts.len();
         let Some(parts) = self.whole(parts) else { return };
-        // The definition of the name recorded this use; uses of list items are not recorded.
-        if is_own && (written == 1 || parts.iter().any(|part| part == ITEM)) {
+        // The definition of the name recorded this use.
+        if is_own && written == 1 {
             return;
         }
+        let is_item = parts.iter().any(|part| part == ITEM);
         let asked = if asked > 0 { parts.len() - (written - asked) } else { 0 };
         let compared = as_compared(parts.clone());
         let known = self.guards.iter().filter_map(|guard| guarded(guard, &compared));
         let guards = known.chain((asked > 0).then_some(asked)).collect();
         let (absent, iterations) = (self.absent.clone(), self.iterations);
-        self.names.uses.push(Use { path: parts, at: place(self.source, span), guards, absent, iterations });
+        let used = Use { path: parts, at: place(self.source, span), guards, absent, iterations };
+        if is_item { self.names.item_uses.push(used) } else { self.names.uses.push(used) }
     }
 
     fn word(&mut self, kind: WordKind, name: &str, span: Span) {

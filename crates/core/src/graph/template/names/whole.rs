@@ -21,6 +21,19 @@ pub(in crate::graph) fn named_item(expression: &Expression) -> Option<Vec<String
     read(expression, item)
 }
 
+/// Returns whether the items of the list that an expression gives are texts, because it splits a text.
+pub(in crate::graph) fn splits_a_text(expression: &Expression) -> bool {
+    fn splits(list: &Expr<'_>) -> Option<bool> {
+        match list {
+            Expr::Filter(filter) if CHOOSING.contains(&filter.name) => splits(filter.expr.as_ref()?),
+            Expr::Filter(filter) => Some(matches!(filter.name, "lines" | "split")),
+            Expr::Slice(slice) => splits(&slice.expr),
+            _ => None,
+        }
+    }
+    read(expression, splits).unwrap_or(false)
+}
+
 fn read<T>(expression: &Expression, read: impl FnOnce(&Expr<'_>) -> Option<T>) -> Option<T> {
     let source = expression.0.as_str();
     limits::expression(source).ok()?;

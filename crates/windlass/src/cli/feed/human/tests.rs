@@ -168,6 +168,8 @@ fn spec(workflow: &str, body: Vec<Node>) -> Spec {
         entity: None,
         rules: None,
         choice: None,
+        fallback: Vec::new(),
+        switch_back: false,
     };
     let ids = windlass_core::graph::walk::ids_in(&body);
     Spec {

@@ -33,7 +33,7 @@ pub(super) fn name(data: &mut Value, news: &News, record: &Record) {
     }
     let node = match news {
         News::SessionStarted { node, .. } | News::IterationFinished { node, .. } => Some(node),
-        News::Retrying { node, .. } => Some(node),
+        News::Retrying { node, .. } | News::HandedOver { node, .. } => Some(node),
         News::Waiting(Waiting::Person(ask)) => Some(&ask.node),
         News::HookDecided { hook, .. } => answered(hook, record),
         _ => None,
