@@ -17,6 +17,7 @@ use super::acp::Acp;
 use super::claude::Claude;
 use super::codex::Codex;
 use super::copilot::Copilot;
+use super::gemini::Gemini;
 use super::opencode::Opencode;
 use super::sim::Sim;
 use super::transcript::{ProcessEnd, Transcript};
@@ -38,6 +39,11 @@ pub trait Dialect: fmt::Debug + Send + Sync {
 
     /// Returns the command that installs a missing CLI.
     fn install_hint(&self) -> Option<&'static str>;
+
+    /// Returns the variables with which `--version` writes nothing into the user's home.
+    fn version_env(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
 
     fn capabilities(&self) -> Capabilities;
 
@@ -142,6 +148,7 @@ impl Default for Agents {
             Arc::new(Codex),
             Arc::new(Opencode),
             Arc::new(Copilot),
+            Arc::new(Gemini),
             Arc::new(Acp),
             Arc::new(Sim),
         ])

@@ -11,6 +11,7 @@ mod codex;
 mod copilot;
 mod dialect;
 pub mod doctor;
+mod gemini;
 mod lines;
 mod opencode;
 mod sim;

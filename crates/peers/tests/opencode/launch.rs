@@ -27,6 +27,8 @@ fn settings() -> SessionSettings {
         entity: None,
         rules: None,
         choice: None,
+        fallback: Vec::new(),
+        switch_back: false,
     }
 }
 
@@ -42,6 +44,7 @@ fn plan() -> SessionPlan {
         prompt: "-x \"{input}\"\n".into(),
         holds_stop: false,
         deadline: None,
+        driver: None,
         model: None,
         schema: None,
     }

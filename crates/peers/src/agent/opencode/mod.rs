@@ -45,6 +45,7 @@ impl Dialect for Opencode {
             chooses_session_id: true,
             hooks: &[hook::TOOL, hook::STOP],
             stop_block: true,
+            silent_stop: false,
             permissions: true,
             questions: false,
             mcp: true,
