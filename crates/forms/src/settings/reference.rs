@@ -67,7 +67,7 @@ const PROGRAM: &str = "it names a program to run";
 pub(super) const REFERENCE: &[SettingReference] = &[
     SettingReference {
         key: "driver",
-        value: ValueType::Word(|| vec!["claude", "sim"]),
+        value: ValueType::Word(|| vec!["claude", "codex", "sim"]),
         meaning: "The agent CLI that runs a session. `sim` is a simulated agent that needs no model.",
         example: "\"sim\"",
         flag: Some("--driver"),
