@@ -429,7 +429,10 @@ fn an_agent_of_a_protocol_gets_its_arguments_and_its_notes() {
     let first = prepared(&given, &plan, &UserEnvironment::default());
     assert_eq!(first.launch.argv, ["/opt/my agents/opencode", "acp", "--odd; $x"]);
     let mark = LineMark { key: "id".into(), value: "windlass-last".into() };
-    assert_eq!((first.launch.stdin.as_deref(), first.launch.stdin_until), (Some("/d/input"), Some(mark)));
+    assert_eq!(
+        (first.launch.stdin.as_deref(), first.launch.stdin_until.clone()),
+        (Some("/d/input"), Some(mark))
+    );
     assert!(first.launch.env.contains(&("OPENCODE_PERMISSION".into(), r#"{"*":"ask"}"#.into())));
     assert_eq!(file(&first, "input")["method"], "initialize");
     let notes = file(&first, "conversation.json");
