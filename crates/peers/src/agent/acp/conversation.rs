@@ -14,7 +14,7 @@ use super::super::dialect::ReadLine;
 use super::failure;
 use super::hook::{self, Answer, STOP, Stopped};
 use super::launch::Notes;
-use super::options::{Choice, NotOffered, Opened};
+use super::options::{NotOffered, OpenedSession, OptionChoice};
 use super::permission::Permissions;
 use super::updates::Updates;
 use super::usage::PromptUsage;
@@ -35,7 +35,7 @@ pub(super) struct Conversation {
     session: String,
     /// The agent may be repeating an old conversation until it is open.
     is_open: bool,
-    choices: VecDeque<Choice>,
+    choices: VecDeque<OptionChoice>,
     updates: Updates,
     permissions: Permissions,
     usage: PromptUsage,
@@ -112,9 +112,9 @@ impl Conversation {
         answer: Result<&str, &RpcError>,
         out: &mut Vec<AgentEvent>,
     ) -> serde_json::Result<()> {
-        let opened: Opened = match answer {
+        let opened: OpenedSession = match answer {
             // `session/load` may have no result.
-            Ok("null") => Opened::default(),
+            Ok("null") => OpenedSession::default(),
             Ok(result) => serde_json::from_str(result)?,
             Err(error) => {
                 self.fail(failure::of_opening(error), out);

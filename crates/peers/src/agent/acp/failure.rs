@@ -1,4 +1,4 @@
-//! Why a prompt failed: the reasons to stop and the errors of JSON-RPC.
+//! Failures of a prompt: the reasons to stop and the errors of JSON-RPC.
 
 use serde_json::Value;
 use windlass_core::agent::{ApiTrouble, FailureCause, TurnFailure};

@@ -18,12 +18,12 @@ const FILES_MAX: usize = 100;
 pub(super) struct Permissions {
     /// The number of questions so far.
     asked: u32,
-    open: Vec<OpenRequest>,
+    open: Vec<OpenPermission>,
 }
 
 /// A request without a response.
 #[derive(Debug)]
-struct OpenRequest {
+struct OpenPermission {
     /// The agent's id for it, as JSON.
     id: String,
     options: Vec<PermissionOption>,
@@ -42,7 +42,7 @@ impl Permissions {
         out: &mut Vec<AgentEvent>,
     ) -> Option<Vec<u8>> {
         let calls = call.calls();
-        let mut request = OpenRequest { id: id.to_owned(), options, questions: Vec::new() };
+        let mut request = OpenPermission { id: id.to_owned(), options, questions: Vec::new() };
         if calls.len() > FILES_MAX {
             return Some(request.answered(&Answer::Refuse));
         }
@@ -83,7 +83,7 @@ impl Permissions {
     }
 }
 
-impl OpenRequest {
+impl OpenPermission {
     fn answered(&self, answer: &Answer) -> Vec<u8> {
         wire::result(&self.id, &json!({ "outcome": self.outcome(answer) }))
     }

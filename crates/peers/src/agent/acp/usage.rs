@@ -27,7 +27,7 @@ const COUNTS_PROCESS: &str = "Copilot";
 /// The usage of the prompts of a conversation.
 #[derive(Debug, Default)]
 pub(super) struct PromptUsage {
-    /// What the agent reported for the last prompt.
+    /// The usage that the agent reported for the last prompt.
     last: Usage,
 }
 
