@@ -253,8 +253,18 @@ fn mistakes_in_stub_results_are_found_before_anything_is_walked() {
             "",
         ),
         ("gate: { exitcode: 1 }\n", "the result of `gate` has no key `exitcode`", ":1:9", "`exit_code`"),
-        ("gate: { text: x }\n", "`gate` is a `shell` node, which cannot have `text`", ":1:15", "stdout"),
-        ("cycles: { text: x }\n", "`cycles` is a `loop` node, which has no result", ":1:1", "inside it"),
+        (
+            "gate: { text: x }\n",
+            "`gate` is a node of kind `shell`, which cannot have `text`",
+            ":1:15",
+            "stdout",
+        ),
+        (
+            "cycles: { text: x }\n",
+            "`cycles` is a node of kind `loop`, which has no result",
+            ":1:1",
+            "inside it",
+        ),
         ("go: { answer: maybe }\n", "`maybe` is no answer to `go`", ":1:15", "yes, no"),
         ("gate: [\n", "error: ", "s.yaml", ""),
     ];

@@ -387,6 +387,7 @@ impl EachNode {
         let last = self.body.iter().rev().find_map(|node| over.outputs.get(&node.id));
         let result = EachResult {
             status: outcome.status,
+            is_skipped: outcome.status == FinalStatus::Completed && !over.lane.has_run,
             text: last.map(|output| output.text.clone()).unwrap_or_default(),
             value: last.and_then(|output| output.value.clone()),
             branch: over.branch.clone(),
@@ -445,7 +446,7 @@ impl EachNode {
         match self.join {
             Join::All | Join::Some => None,
             Join::Any => state.first.clone(),
-            Join::FirstSuccess => (state.good > 0).then(|| done(EndReason::AllDone)),
+            Join::FirstSuccess => state.has_success().then(|| done(EndReason::AllDone)),
         }
     }
 
@@ -453,7 +454,7 @@ impl EachNode {
     fn joined(&self, state: &EachState) -> Outcome {
         let Some(bad) = &state.bad else { return done(EndReason::AllDone) };
         match self.join {
-            Join::Some if state.good > 0 => done(EndReason::AllDone),
+            Join::Some if state.has_success() => done(EndReason::AllDone),
             Join::FirstSuccess | Join::Some => {
                 let detail = bad.why();
                 Outcome::new(FinalStatus::Failed, EndReason::NoBranch)

@@ -151,7 +151,7 @@ pub fn check_stubs(spec: &Spec, stubs: &Stubs) -> Vec<StubProblem> {
 fn no_target(spec: &Spec, name: &str, targets: &[StubTarget<'_>]) -> (String, Option<String>) {
     if let Some(node) = node_at(spec, name) {
         let word = node.kind.word();
-        let text = format!("`{name}` is a `{word}` node, which has no result of its own");
+        let text = format!("`{name}` is a node of kind `{word}`, which has no result of its own");
         let has_nodes = !node.kind.blocks().is_empty();
         let hint = if has_nodes { "give results to the nodes inside it" } else { "leave it out" };
         return (text, Some(hint.to_owned()));
@@ -189,7 +189,7 @@ fn check_result(target: &StubTarget<'_>, stub: &Stub) -> Vec<FieldProblem> {
     let mut found: Vec<FieldProblem> = Vec::new();
     for field in stub.fields() {
         if !target.fields.contains(&field) {
-            let text = format!("`{path}` is a `{word}` node, which cannot have `{}`", field.word());
+            let text = format!("`{path}` is a node of kind `{word}`, which cannot have `{}`", field.word());
             let can: Vec<&str> = target.fields.iter().map(|field| field.word()).collect();
             found.push((field, text, Some(format!("it can have: {}", can.join(", ")))));
         }

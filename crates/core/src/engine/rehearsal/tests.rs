@@ -247,14 +247,14 @@ fn mistakes_in_stubs_are_found_before_anything_is_walked() {
     assert_eq!(
         problems("cycles", text("x")),
         found(
-            "`cycles` is a `loop` node, which has no result of its own",
+            "`cycles` is a node of kind `loop`, which has no result of its own",
             Some("give results to the nodes inside it")
         )
     );
     assert_eq!(
         problems("gate", text("x")),
         found(
-            "`gate` is a `shell` node, which cannot have `text`",
+            "`gate` is a node of kind `shell`, which cannot have `text`",
             Some("it can have: exit_code, stdout, value, status")
         )
     );

@@ -94,6 +94,30 @@ fn a_list_joins_as_branches_do() {
 }
 
 #[test]
+fn an_item_in_which_the_run_skips_every_node_decides_nothing() {
+    let ends = |join, well: [bool; 2]| {
+        let items = each_of("n", vec![json!(0), json!(1), json!(2)]).join(join);
+        let items = items.each(|one| one.then(shell("x").when("n > 0").id("x")));
+        let mut story = Story::drawn(Builder::new("w").start(items.id("all")));
+        for (name, well) in ["x@2", "x@3"].iter().zip(well) {
+            if !story.state.is_done() {
+                story.shell(name, well, "");
+            }
+        }
+        story.ended()
+    };
+    let done = (FinalStatus::Completed, EndReason::AllDone);
+    let no_item = (FinalStatus::Failed, EndReason::NoBranch);
+    let failed = (FinalStatus::Failed, EndReason::ShellFailed);
+    assert_eq!(ends(Join::Some, [false, false]), no_item);
+    assert_eq!(ends(Join::Some, [false, true]), done);
+    assert_eq!(ends(Join::FirstSuccess, [false, false]), no_item);
+    assert_eq!(ends(Join::FirstSuccess, [false, true]), done);
+    assert_eq!(ends(Join::Any, [false, true]), failed);
+    assert_eq!(ends(Join::All, [true, true]), done);
+}
+
+#[test]
 fn what_is_no_list_or_too_long_fails_before_any_item_runs() {
     let of = |list: &str| {
         let items = each("x", list).max(2).each(|one| one.then(shell("x").id("x"))).id("all");

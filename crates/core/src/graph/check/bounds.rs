@@ -163,7 +163,7 @@ fn check_node(
     match &node.node.kind {
         NodeKind::Loop(LoopNode { forever: true, max, until, .. }) => {
             if *max > 0 || !until.is_empty() {
-                let text = "a loop that runs forever has neither `until` nor `max`";
+                let text = "a loop with `forever` cannot have `until` or `max`";
                 found.node(
                     node,
                     GraphDiagnostic::error(None, "loop.forever", text).hint("leave out one of them"),

@@ -48,7 +48,7 @@ fn finding(
         let near = found.guess(|| did_you_mean(to.as_str(), all.map(|other| other.node.id.as_str())));
         let named = outline.find(to.as_str()).filter(|other| other.node.id == *to);
         let text = match named {
-            Some(other) => format!("{id} has no session: it is a `{}` node", other.node.kind.word()),
+            Some(other) => format!("{id} has no session: its kind is `{}`", other.node.kind.word()),
             None => format!("there is no node {id}"),
         };
         return Some(error(text).maybe_hint(near));

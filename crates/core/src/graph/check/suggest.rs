@@ -36,7 +36,13 @@ fn plain(name: &str) -> String {
 
 /// Formats an untrusted name for a message: short and escaped.
 pub(in crate::graph) fn shown(name: &str) -> String {
-    let short: String = name.chars().take(COMPARED).flat_map(char::escape_debug).collect();
+    let mut short = String::new();
+    for letter in name.chars().take(COMPARED) {
+        match letter {
+            '"' | '\'' => short.push(letter),
+            _ => short.extend(letter.escape_debug()),
+        }
+    }
     let more = if name.chars().nth(COMPARED).is_some() { "…" } else { "" };
     format!("`{short}{more}`")
 }

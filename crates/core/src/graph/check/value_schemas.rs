@@ -96,7 +96,7 @@ fn of_path<'w>(
         ["task", "status"] => (Cow::Owned(json!({"enum": TaskStatus::ALL.map(TaskStatus::word)})), 2),
         ["task", "id" | "name" | "description"] => (text(), 2),
         ["task", "priority"] => (Cow::Owned(json!({"type": ["number", "null"]})), 2),
-        ["run", "status"] => (Cow::Owned(statuses()), 2),
+        ["run", "status"] => (Cow::Owned(statuses_at_the_end()), 2),
         ["inputs", name, ..] => {
             let input = outline.workflow.inputs.iter().find(|input| input.name == *name)?;
             (Cow::Owned(of_input(input)), 2)
@@ -149,6 +149,12 @@ fn of_literals(items: &[Value]) -> Option<Value> {
 
 fn statuses() -> Value {
     json!({"enum": FinalStatus::ALL.map(FinalStatus::word)})
+}
+
+/// Returns the statuses that `finally` can see: it does not run when a run is interrupted.
+fn statuses_at_the_end() -> Value {
+    let words = FinalStatus::ALL.into_iter().filter(|status| *status != FinalStatus::Interrupted);
+    json!({"enum": words.map(FinalStatus::word).collect::<Vec<_>>()})
 }
 
 fn of_input(input: &WorkflowInput) -> Value {

@@ -44,7 +44,7 @@ impl FieldReader<'_> {
         self.text(path, node).map(Template)
     }
 
-    /// Reads a condition, which has no braces around it.
+    /// Reads a condition or another expression, which has no braces around it.
     pub(super) fn expression(&mut self, path: &str, node: &JsonNode) -> Option<Expression> {
         if let JsonValue::Boolean(flag) = node.value {
             return Some(Expression(flag.to_string()));
@@ -53,7 +53,9 @@ impl FieldReader<'_> {
         let bare = text.trim().strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}"));
         if let Some(bare) = bare {
             let hint = Some(format!("write {}", quoted(bare.trim())));
-            self.error(node.at, &format!("`{path}` is a condition, which has no braces"), hint);
+            let is_value = path == "gives" || path.ends_with(".in") || path.ends_with(".from");
+            let what = if is_value { "an expression" } else { "a condition" };
+            self.error(node.at, &format!("`{path}` is {what}, which has no braces"), hint);
             return Some(Expression(bare.to_owned()));
         }
         // Leading blanks stay, so that positions inside the condition are right.

@@ -150,7 +150,14 @@ impl RunTasks {
         let marks = node.as_str().strip_prefix(named(node))?;
         let holds = |key: &str| {
             let round = key.strip_prefix(jobs_loop).filter(|round| round.starts_with(['@', '~']));
-            let rest = round.and_then(|round| marks.strip_prefix(round));
+            let rest = round.and_then(|round| {
+                // In the first try of a block with `retry`, the names inside say so: `work~1@2`.
+                let in_first_try = || {
+                    let (outer, number) = round.rsplit_once('@')?;
+                    marks.strip_prefix(&format!("{outer}~1@{number}"))
+                };
+                marks.strip_prefix(round).or_else(in_first_try)
+            });
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['@', '~']))
         };
         let found = self.rounds.iter().filter(|(key, _)| holds(key));

@@ -24,12 +24,15 @@ pub struct EachState {
     pub left: BTreeMap<u32, EachLane>,
     /// The number of items that are complete.
     pub good: u32,
+    /// The number of those in which the run skipped every node. They decide nothing for the block.
+    #[serde(default)]
+    pub skipped: u32,
     /// The outcome of the first item of the list that ended otherwise, and the index of that item.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bad: Option<Outcome>,
     #[serde(default)]
     pub bad_at: usize,
-    /// The outcome of the first item that ended.
+    /// The outcome of the first item that ended, except items in which nothing ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first: Option<Outcome>,
     /// The number of the last item that is new to the block.
@@ -53,6 +56,9 @@ pub struct EachItem {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EachResult {
     pub status: FinalStatus,
+    /// The run skipped every node of the item.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_skipped: bool,
     /// The output of its last node that ran.
     pub text: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -182,6 +188,7 @@ impl EachState {
                 }
             };
             state.good += u32::from(result.is_some());
+            state.skipped += u32::from(result.as_ref().is_some_and(|result| result.is_skipped));
             if let Some(lane) = left.remove(&number).filter(|_| result.is_none()) {
                 state.left.insert(number, EachLane { at: state.items.len(), ..lane });
             }
@@ -215,6 +222,11 @@ impl EachState {
         (self.next < self.items.len()).then_some(self.next)
     }
 
+    /// Decides whether an item succeeded. An item in which nothing ran did not.
+    pub(super) fn has_success(&self) -> bool {
+        self.good > self.skipped
+    }
+
     /// Records the result of an item.
     pub(super) fn record(&mut self, at: usize, outcome: &Outcome, result: EachResult) {
         match outcome.status {
@@ -223,7 +235,8 @@ impl EachState {
             _ if self.bad.is_some() && self.bad_at < at => {}
             _ => (self.bad, self.bad_at) = (Some(outcome.clone()), at),
         }
-        if outcome.reason != EndReason::NotNeeded {
+        self.skipped += u32::from(result.is_skipped);
+        if outcome.reason != EndReason::NotNeeded && !result.is_skipped {
             self.first.get_or_insert_with(|| outcome.clone());
         }
         if let Some(item) = self.items.get_mut(at) {

@@ -107,6 +107,14 @@ pub(super) fn is_array(text: &str) -> bool {
     name.is_some_and(is_name)
 }
 
+/// Returns whether a substitution is nothing but a file, `$(<file)`, by the text after its bracket. `sh` prints
+/// nothing for it.
+pub(super) fn is_file_alone(inside: &str) -> bool {
+    let file = inside.trim_start_matches([' ', '\t']).strip_prefix('<').map(str::trim_start);
+    let Some((file, _)) = file.and_then(|file| file.split_once(')')) else { return false };
+    !file.is_empty() && !file.trim_end().contains([' ', '\t', '\n', ';', '<', '>', '&', '|', '(', '`'])
+}
+
 /// Returns whether the inside of `((…))` is arithmetic, and not a command in two brackets.
 pub(super) fn is_arithmetic(inside: &str) -> bool {
     if ["++", "--", "+=", "-=", "*=", "==", "<=", ">=", "!=", "%="].iter().any(|sign| inside.contains(sign)) {

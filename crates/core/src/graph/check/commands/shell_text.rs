@@ -210,7 +210,12 @@ impl<'t> Reader<'t> {
             // `name()` defines a function.
             if self.rest().starts_with("()") {
                 self.at += 2;
-                list.word = None;
+                self.end_word(list, silence);
+                if let [keyword, _] = list.words.as_slice()
+                    && keyword.text == "function"
+                {
+                    self.found(keyword.start, "`function`");
+                }
                 list.words.clear();
                 return;
             }

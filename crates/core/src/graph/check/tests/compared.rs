@@ -494,6 +494,8 @@ fn kinds(condition: &str) -> Vec<String> {
 
 #[test]
 fn values_of_different_kinds_are_not_compared() {
+    let quoted = kinds("5 > \"a\"");
+    assert!(quoted.iter().any(|line| line.contains("`5` is a number and `\"a\"` is text")), "{quoted:?}");
     assert_eq!(
         kinds("outputs.ls >= 5"),
         ["error: `outputs.ls` is text and `5` is a number: `>=` cannot compare them → end.when \

@@ -121,8 +121,13 @@ fn the_status_of_a_run_is_one_of_its_statuses() {
     assert_eq!(
         tells("run.status == 'success'"),
         [
-            "error: `run.status` is never `success` → tell.when (it is one of `completed`, `blocked`, `exhausted`, `failed`, `interrupted`, `cancelled`)"
+            "error: `run.status` is never `success` → tell.when (it is one of `completed`, `blocked`, `exhausted`, `failed`, `cancelled`)"
         ]
+    );
+    assert_eq!(
+        tells("run.status == 'interrupted'").len(),
+        1,
+        "an interrupted run does not come to `finally`"
     );
     assert_eq!(
         tells("run.status != 'complete'"),

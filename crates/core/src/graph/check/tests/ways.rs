@@ -664,7 +664,7 @@ fn a_session_continues_one_that_is_there() {
     );
     assert_eq!(
         said(work().then(shell("x").id("a")).then(next("a"))),
-        ["error: `a` has no session: it is a `shell` node → next.continue"]
+        ["error: `a` has no session: its kind is `shell` → next.continue"]
     );
     assert_eq!(
         said(work().then(next("a")).then(prompt("x").id("a"))),
@@ -792,7 +792,7 @@ fn a_loop_that_runs_forever_needs_a_budget_and_nothing_else() {
     assert_eq!(
         said(rounds(LoopRounds::forever().max(3)).budget(budget)),
         [
-            "error: a loop that runs forever has neither `until` nor `max` → l.loop.forever (leave out one of them)"
+            "error: a loop with `forever` cannot have `until` or `max` → l.loop.forever (leave out one of them)"
         ]
     );
 }

@@ -374,6 +374,16 @@ fn the_lines_of_an_item_have_its_label_and_it_is_no_task() {
 }
 
 #[test]
+fn the_lines_of_an_item_have_its_label_in_every_try_of_the_block() {
+    let mut human = of(vec![step("probes", list(2, vec![prompt("look")]))]);
+    told(&mut human, begins("probes", "each"));
+    told(&mut human, item(1, "parser", true));
+    told(&mut human, item(2, "printer", true));
+    assert_eq!(told(&mut human, begins("look~1@2", "prompt")), ["[printer] > look (prompt)"]);
+    assert_eq!(human.agent(&[], &turn("look~1@1"), &text("hm")), ["[parser] hm"]);
+}
+
+#[test]
 fn items_one_after_the_other_need_no_label() {
     let mut human = of(vec![step("probes", list(1, vec![prompt("look")]))]);
     assert_eq!(told(&mut human, item(1, "parser", true)), ["  item 1 of 7: parser"]);

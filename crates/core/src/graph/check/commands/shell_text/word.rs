@@ -68,6 +68,9 @@ impl Reader<'_> {
             }
             Some('(') => {
                 self.at += 1;
+                if bashisms::is_file_alone(self.rest()) {
+                    self.found(start, "`$(<…)`");
+                }
                 self.list(ListEnd::Bracket, Silence::No);
             }
             Some('{') => self.parameter(start, quoting),
