@@ -14,6 +14,7 @@ use super::context::CheckContext;
 use super::diagnostic::{GraphDiagnostic, GraphDiagnostics, GraphSeverity};
 use super::outline::{Outline, OutlineNode};
 use super::suggest::shown;
+use super::texts::ROOTS;
 use crate::graph::template::command::{CarriedText, CommandTemplate, CommandValue};
 use crate::graph::template::names::ITEM;
 use crate::graph::template::{at, length_as_comment};
@@ -54,11 +55,26 @@ pub(super) fn look(
         }
     }
     for (name, command) in &outline.workflow.checks {
+        if let Some(finding) = template_in_check(command) {
+            found.whole(finding.key(Some(name.clone())));
+        }
         let text = ShellText::read(&CommandTemplate::plain(command).text);
         for (_, finding) in only_in_bash(&text, "call bash in it: `bash -c '…'`") {
             found.whole(GraphDiagnostic { field: "checks", ..finding }.key(Some(name.clone())));
         }
     }
+}
+
+/// Reports a value in braces in a check, which the shell would get as it is.
+fn template_in_check(command: &str) -> Option<GraphDiagnostic> {
+    let root = |after: &str| -> Option<&'static str> {
+        let word = after.trim_start().split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next()?;
+        ROOTS.into_iter().find(|root| *root == word)
+    };
+    let used = command.split("{{").skip(1).find_map(root)?;
+    let text = format!("a check is no template, so the shell gets `{{{{ {used} … }}}}` as it is");
+    let hint = "set a variable in `env` of the workflow, and use it in the check: `\"$NAME\"`";
+    Some(GraphDiagnostic::error(None, "checks", text).hint(hint))
 }
 
 /// Reports a `${#…}` that the shell does not get.

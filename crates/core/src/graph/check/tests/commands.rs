@@ -388,3 +388,16 @@ proptest::proptest! {
         let _ = said(Builder::new("w").start(shell(command).id("end")));
     }
 }
+
+#[test]
+fn a_check_is_no_template() {
+    let said_of = |command: &str| said(work().check("all", command).then(check_all().id("gate")));
+    assert_eq!(
+        said_of("make {{ inputs.target }}"),
+        ["error: a check is no template, so the shell gets `{{ inputs … }}` as it is → checks[all] \
+          (set a variable in `env` of the workflow, and use it in the check: `\"$NAME\"`)"]
+    );
+    for sound in ["docker ps --format '{{.ID}}'", "echo '{{ input_file }}'", "make \"$TARGET\""] {
+        assert_eq!(said_of(sound), Vec::<String>::new(), "{sound}");
+    }
+}
