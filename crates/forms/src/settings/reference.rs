@@ -343,7 +343,8 @@ pub(super) const REFERENCE: &[SettingReference] = &[
     SettingReference {
         key: "budgets.SCOPE.cost",
         value: ValueType::Dollars,
-        meaning: "The cost of one day, in dollars, after which no turn starts.",
+        meaning: "The cost of one day, in dollars, after which no turn starts. It does not limit a driver whose CLI reports no cost: limit \
+                  the turns or tokens of such a driver.",
         example: "20",
         flag: None,
         widens: Widens::Yes(EVERYWHERE),

@@ -41,7 +41,7 @@ fn runs_spend_the_budget_of_a_day_together_and_the_next_day_brings_another() {
     in_zone(&place, &noon, &["resume", run])
         .assert_refused(2, &["would end again at once", "today's budget"]);
     let other_day = in_zone(&place, &day_before, &["resume", run, "--json"]);
-    other_day.assert_ended(0, "completed", "marker", 2);
+    other_day.assert_ended(0, "completed", "marker", 3);
     assert_eq!(place.go(&["replay", run]).code, 0);
 }
 
