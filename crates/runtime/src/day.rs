@@ -27,7 +27,7 @@ pub(crate) fn limits(home: &Home, state: &RunState) -> Vec<DayLimit> {
     }
 }
 
-/// What all runs spent on the day of a decision.
+/// The spending of all runs on the day of a decision.
 pub(crate) struct Today {
     day: String,
     spent: BTreeMap<String, DaySpent>,

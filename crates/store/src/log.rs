@@ -36,7 +36,7 @@ pub struct Append {
     pub projection: Option<Projection>,
     /// The state after the last of these records. It replaces an older snapshot.
     pub snapshot: Option<Vec<u8>>,
-    /// What the run spent with these records.
+    /// The spending of the run with these records.
     pub spending: Option<SpendingChange>,
 }
 

@@ -60,7 +60,7 @@ pub struct NewRun {
     pub projection: Projection,
     /// The first records.
     pub bodies: Vec<Vec<u8>>,
-    /// What the run spent with these records.
+    /// The spending of the run with these records.
     pub spending: Option<SpendingChange>,
 }
 

@@ -1,4 +1,4 @@
-//! What all runs spent on each day, by driver.
+//! The spending of all runs on each day, by driver.
 //!
 //! An owner adds to it in the commit that records the spending in its log, so that each amount counts
 //! exactly once, whatever crashes. A turn counts from the commit that starts it.
@@ -12,7 +12,7 @@ use crate::error::ReadError;
 use crate::log::{signed, unsigned};
 use crate::store::Store;
 
-/// What the records of one commit spent.
+/// The spending of the records of one commit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SpendingChange {
     /// The local calendar day, as `2026-11-19`.

@@ -1,5 +1,7 @@
 //! Tests for what all runs spent on one day: counted once, across processes and crashes.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops where it stands")]
+
 mod common;
 
 use std::collections::BTreeMap;

@@ -72,7 +72,7 @@ pub struct Bookkeeping {
     /// well.
     #[serde(default)]
     pub allowed: Budget,
-    /// What the sessions of this run spent, by driver, without its child runs.
+    /// The spending of the sessions of this run, by driver, without its child runs.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub spent_on: BTreeMap<String, Spent>,
     /// The current shares of the budgets of the day.
