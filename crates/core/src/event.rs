@@ -14,7 +14,7 @@ use crate::graph::workflow::Budget;
 use crate::hook::HookCall;
 use crate::id::{EffectId, HookId, InboxId, RunId, SessionId};
 use crate::looping::verdict::{CheckResult, Inspection};
-use crate::run::{Continuation, News, Outcome, Spent};
+use crate::run::{Continuation, DayAllowance, News, Outcome, Spent};
 use crate::snapshot::{FolderSnapshot, SnapshotName};
 use crate::spec::{Policy, Spec};
 use crate::tasks::{Claim, TaskStatus};
@@ -79,6 +79,12 @@ pub enum Event {
     /// total.
     Allowed {
         budget: Budget,
+    },
+    /// Other runs spent from a budget of the day, or a new day began. `budgets` now hold for this run.
+    DayAllowed {
+        /// The local calendar day, as `2026-11-19`.
+        day: String,
+        budgets: Vec<DayAllowance>,
     },
     /// Windlass made the prompt, the tracker and the state file, or failed to.
     Prepared {
@@ -255,6 +261,7 @@ impl Event {
             Event::RequestRefused { .. } => "request_refused",
             Event::Forked { .. } => "forked",
             Event::Allowed { .. } => "allowed",
+            Event::DayAllowed { .. } => "day_allowed",
             Event::Prepared { .. } => "prepared",
             Event::SessionStarted { .. } => "session_started",
             Event::SessionEnded { .. } => "session_ended",

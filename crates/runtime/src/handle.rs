@@ -27,6 +27,7 @@ use windlass_peers::{hook_socket, process};
 use windlass_store::{Cadence, Durability, Lease, NewRun, ReadError, Store};
 
 use crate::clock::now;
+use crate::day;
 use crate::effect::{Fact, RunContext, tasks_place};
 use crate::entities::{self, LoadedEntities};
 use crate::error::{RunError, chain};
@@ -243,7 +244,7 @@ impl Handle {
         let body = serde_json::to_vec(&first).map_err(RunError::Encode)?;
         let mut cadence = Cadence::new();
         cadence.wrote(body.len());
-        let new = NewRun { id: run, projection: project(&state, at.0), bodies: vec![body] };
+        let new = NewRun { id: run, projection: project(&state, at.0), bodies: vec![body], spending: None };
         let holds = self.claim_tasks(&state, OwnerStart::First)?;
         let folder = self.lock_folder(&state.run, &state.spec)?;
         self.home.crash.point(|| {});
@@ -496,6 +497,7 @@ impl Handle {
             folder: Mutex::new(folder),
             orphaned: Mutex::default(),
         });
+        let day_limits = day::limits(&self.home, &state);
         let owner = Owner::new(OwnerParts {
             store: self.store.clone(),
             lease,
@@ -508,6 +510,7 @@ impl Handle {
             feed,
             inlet,
             hooks,
+            day_limits,
         });
         let owner = tokio::spawn(owner.run(effects, hand));
         let first = Box::new(first);

@@ -13,6 +13,7 @@ pub mod config;
 pub mod crash;
 #[cfg(test)]
 mod crash_sweep;
+mod day;
 pub mod demo;
 pub mod doctor;
 mod effect;

@@ -18,7 +18,7 @@ use windlass_core::hook::wire::{HookReply, REQUEST, WIRE_VERSION};
 use windlass_core::hook::{HookAnswer, HookCall, HookKind, RealPath, SEVERAL_FILES};
 use windlass_core::id::{EffectId, HookId, InboxId};
 use windlass_core::looping::LoopMode;
-use windlass_core::run::{Lifecycle, RunState};
+use windlass_core::run::{DayLimit, Lifecycle, RunState};
 use windlass_core::snapshot::SnapshotName;
 use windlass_core::spec::Spec;
 use windlass_core::time::Moment;
@@ -28,11 +28,14 @@ use windlass_peers::descent::Descent;
 use windlass_peers::files::real::{self as links, readings};
 use windlass_peers::hook_socket::{self, HookRequest, IncomingLine, PersonRequest};
 use windlass_peers::process::{end_adopted, end_all_adopted};
-use windlass_store::{Append, Cadence, Durability, Lease, Projection, PutResult, Store};
+use windlass_store::{
+    Append, AppendError, Cadence, Durability, Lease, Projection, PutResult, SpendingChange, Store,
+};
 
 use crate::children::{clear_groups, end_all};
 use crate::clock::{now, until};
 use crate::crash::CrashCounter;
+use crate::day::Today;
 use crate::effect::{Fact, Performed, RunContext};
 use crate::error::RunError;
 use crate::feed::{Feed, FeedItem};
@@ -81,6 +84,8 @@ pub(crate) struct Owner {
     /// Hook calls whose forwarder waits for an answer.
     waiting: HashMap<HookId, (HookRequest, Arc<dyn Dialect>)>,
     hooks: mpsc::Receiver<IncomingLine>,
+    /// The budgets of the day that hold while this process owns the run.
+    day_limits: Vec<DayLimit>,
     /// The number of refused requests.
     refused: u32,
     folder: RunFolder,
@@ -100,6 +105,7 @@ pub(crate) struct OwnerParts {
     pub(crate) feed: Feed,
     pub(crate) inlet: mpsc::Receiver<Fact>,
     pub(crate) hooks: mpsc::Receiver<IncomingLine>,
+    pub(crate) day_limits: Vec<DayLimit>,
 }
 
 impl Owner {
@@ -118,6 +124,7 @@ impl Owner {
             inlet: parts.inlet,
             waiting: HashMap::new(),
             hooks: parts.hooks,
+            day_limits: parts.day_limits,
             refused: 0,
             folder: RunFolder::default(),
             notifier,
@@ -447,11 +454,28 @@ impl Owner {
         asks.iter().any(|ask| hook.as_ref().is_none_or(|hook| ask.hook == *hook))
     }
 
-    /// Advances the run: decides, commits, then acts. Nothing else changes the state.
+    /// Advances the run. Nothing else changes the state. If another run spent from a budget of the day at the
+    /// same moment, the run decides again.
     async fn tell(&mut self, event: Event, taken: Vec<InboxId>) -> Result<(), RunError> {
+        if self.day_limits.is_empty() {
+            return self.tell_once(event, taken).await;
+        }
+        let state = self.state.clone();
+        loop {
+            match self.tell_once(event.clone(), taken.clone()).await {
+                Err(RunError::Append(AppendError::SpendingChanged { .. })) => self.state = state.clone(),
+                result => return result,
+            }
+        }
+    }
+
+    /// Decides, commits, then acts.
+    async fn tell_once(&mut self, event: Event, taken: Vec<InboxId>) -> Result<(), RunError> {
         let (before, was_done) = (self.seq, self.state.is_done());
         let at = now();
-        let (mut records, mut steps) = self.decide(at, event);
+        let today = Today::read(&self.store, at, &self.day_limits)?;
+        let spent = self.state.bookkeeping.spent_on.clone();
+        let (mut records, mut steps) = self.decide(at, event, &today);
         if self.state.is_done()
             && !was_done
             && let Some(event) = self.save_folder(SnapshotName::End).await
@@ -461,7 +485,8 @@ impl Owner {
             records.insert(0, step.record(at, event));
             steps.insert(0, step);
         }
-        self.commit(&records, &steps, taken).await?;
+        let spending = today.change(&spent, &self.state, &steps);
+        self.commit(&records, &steps, taken, spending).await?;
         for (seq, record) in (before + 1..).zip(records) {
             if self.context.handle.pulse.is_heard() {
                 self.context.handle.recent.add(&self.state.run, seq, &record);
@@ -506,18 +531,19 @@ impl Owner {
     }
 
     /// Decides about an event. If the run shares a budget, it first records the spending of the other runs.
-    fn decide(&mut self, at: Moment, event: Event) -> (Vec<Record>, Vec<Decision>) {
+    fn decide(&mut self, at: Moment, event: Event, today: &Today) -> (Vec<Record>, Vec<Decision>) {
         let apply = |state: &mut RunState, event: Event| {
             let step = engine::apply(state, at, &event);
             (step.record(at, event), step)
         };
+        let news = today.news(&self.state, &self.day_limits).into_iter();
         if !shares_a_budget(&self.state) {
-            let (record, step) = apply(&mut self.state, event);
-            return (vec![record], vec![step]);
+            return news.chain([event]).map(|event| apply(&mut self.state, event)).unzip();
         }
         // Locked until this decision is in the ledger, so that no other run spends the same budget meanwhile.
         let mut ledger = self.context.handle.ledger();
         let mut events = ledger.news_for(&self.state);
+        events.extend(news);
         events.push(event);
         let decided = events.into_iter().map(|event| apply(&mut self.state, event)).unzip();
         ledger.note(&self.state);
@@ -529,6 +555,7 @@ impl Owner {
         records: &[Record],
         steps: &[Decision],
         taken: Vec<InboxId>,
+        spending: Option<SpendingChange>,
     ) -> Result<(), RunError> {
         let bodies: Result<Vec<Vec<u8>>, _> = records.iter().map(serde_json::to_vec).collect();
         let bodies = bodies.map_err(RunError::Encode)?;
@@ -552,6 +579,7 @@ impl Owner {
             taken,
             projection,
             snapshot,
+            spending,
         };
         self.seq = self.store.append(append).await?;
         self.crash.point(|| self.context.kill_everything());

@@ -134,7 +134,8 @@ mod tests {
         let records = RECORDED.lines().filter(|line| line.starts_with(r#"{"v":3,"#));
         let bodies: Vec<Vec<u8>> = records.map(|line| line.as_bytes().to_vec()).collect();
         let projection = windlass_store::Projection::default();
-        let new = windlass_store::NewRun { id: run.clone(), projection, bodies: bodies.clone() };
+        let new =
+            windlass_store::NewRun { id: run.clone(), projection, bodies: bodies.clone(), spending: None };
         let lease = store.create_run(new).unwrap();
         let append = windlass_store::Append {
             run: run.clone(),
@@ -145,6 +146,7 @@ mod tests {
             taken: Vec::new(),
             projection: None,
             snapshot: Some(b"a state in a form of its time".to_vec()),
+            spending: None,
         };
         store.append_blocking(append).unwrap();
         assert!(store.load(&run).unwrap().snapshot.is_some());

@@ -22,6 +22,7 @@ use windlass_store::{Cadence, Lease, NewRun};
 use crate::artifacts;
 use crate::clock::now;
 use crate::config;
+use crate::day::{self, Today};
 use crate::effect::{TRACKER_MAX, create_tracker};
 use crate::error::{RunError, chain};
 use crate::handle::{Beside, Handle, OwnedRun, OwnerStart, Ownership, TakenRun, pin_sim};
@@ -322,6 +323,11 @@ impl Handle {
             let taken = u64::try_from(place).unwrap_or(u64::MAX);
             let spent = spent_before(&course.state, at, &again.event);
             course.tell(at, Event::Forked { from, at: taken, seed, policy, spent });
+            let limits = day::limits(&self.home, &course.state);
+            let today = Today::read(&self.store, at, &limits)?;
+            if let Some(event) = today.news(&course.state, &limits) {
+                course.tell(at, event);
+            }
             course.tell(at, again.event.clone());
         }
         let news = course.decision.news.clone();
@@ -360,8 +366,10 @@ impl Handle {
         let bodies: Result<Vec<_>, _> = drawn.records.iter().map(serde_json::to_vec).collect();
         let bodies = bodies.map_err(RunError::Encode)?;
         bodies.iter().for_each(|body| drawn.cadence.wrote(body.len()));
-        let projection = project(&drawn.state, now().0);
-        let lease = self.store.create_run(NewRun { id: run.clone(), projection, bodies })?;
+        let at = now();
+        let projection = project(&drawn.state, at.0);
+        let spending = Some(day::of_fork(&drawn.state, at));
+        let lease = self.store.create_run(NewRun { id: run.clone(), projection, bodies, spending })?;
         // A fork starts now, also on another commit.
         crate::changes::remember(&self.store.run_dir(run), Path::new(&drawn.state.spec.workspace));
         Ok(lease)

@@ -65,7 +65,9 @@ impl Run {
     fn new(store: &Store, id: &str) -> Run {
         let id = RunId::new(id);
         let projection = Projection::default();
-        let lease = store.create_run(NewRun { id: id.clone(), projection, bodies: Vec::new() }).unwrap();
+        let lease = store
+            .create_run(NewRun { id: id.clone(), projection, bodies: Vec::new(), spending: None })
+            .unwrap();
         Run { store: store.clone(), id, lease, seq: 0 }
     }
 
@@ -79,6 +81,7 @@ impl Run {
             taken: Vec::new(),
             projection: None,
             snapshot: None,
+            spending: None,
         }
     }
 

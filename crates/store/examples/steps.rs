@@ -132,6 +132,7 @@ impl Run {
             taken: Vec::new(),
             projection: (!step.news.is_empty()).then(|| shown(self.seq)),
             snapshot,
+            spending: None,
         };
         self.seq = self.store.append(append).await.unwrap();
         self.take(step.effects);
@@ -214,7 +215,7 @@ impl Bench {
         let first = serde_json::to_vec(&step.record(at, event)).unwrap();
         let mut cadence = Cadence::new();
         cadence.wrote(first.len());
-        let new = NewRun { id: RunId::new(id), projection: shown(0), bodies: vec![first] };
+        let new = NewRun { id: RunId::new(id), projection: shown(0), bodies: vec![first], spending: None };
         let lease = store.create_run(new).unwrap();
         let (store, durability) = (store.clone(), self.durability);
         let mut run = Run { store, state, lease, seq: 1, cadence, durability, open: VecDeque::new() };

@@ -11,6 +11,7 @@ use windlass_core::id::{InboxId, RunId};
 use crate::error::{ReadError, StoreError};
 use crate::pack::{self, Packed, pack_records, pack_state};
 use crate::projection::{self, Projection};
+use crate::spending::{self, SpendingChange};
 use crate::store::Store;
 use crate::writer::{Durability, refusal};
 use crate::{inbox, lease};
@@ -35,6 +36,8 @@ pub struct Append {
     pub projection: Option<Projection>,
     /// The state after the last of these records. It replaces an older snapshot.
     pub snapshot: Option<Vec<u8>>,
+    /// The spending of the run with these records.
+    pub spending: Option<SpendingChange>,
 }
 
 /// An error from appending to a run.
@@ -57,6 +60,9 @@ pub enum AppendError {
     /// The request was already taken or never put.
     #[error("run `{run}` has no pending request `{id}` in its inbox")]
     NotPending { run: RunId, id: InboxId },
+    /// Another run spent on the same day since this run decided.
+    #[error("another run spent from the budget of the day at the same moment as run `{run}`")]
+    SpendingChanged { run: RunId },
     /// The run has the maximum number of records.
     #[error("the log of run `{run}` is full")]
     LogFull { run: RunId },
@@ -165,6 +171,11 @@ fn write(conn: &Connection, step: &PackedAppend) -> Result<u64, AppendError> {
     take(conn, run_no, append, last)?;
     if let Some(projection) = &append.projection {
         projection::update(conn, run_no, projection)?;
+    }
+    if let Some(change) = &append.spending
+        && !spending::apply(conn, change)?
+    {
+        return Err(AppendError::SpendingChanged { run: run.clone() });
     }
     if let Some(body) = &step.snapshot {
         keep_snapshot(conn, run_no, last, body)?;

@@ -18,6 +18,7 @@ const STEPS: &[&str] = &[
     include_str!("../migrations/0002_input_and_machine.sql"),
     include_str!("../migrations/0003_packed.sql"),
     include_str!("../migrations/0004_parent.sql"),
+    include_str!("../migrations/0005_spending.sql"),
 ];
 
 /// The schema that this build reads and writes.

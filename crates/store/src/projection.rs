@@ -11,6 +11,7 @@ use crate::folders::{RunLockError, is_plain};
 use crate::lease::{self, Lease, LeaseError};
 use crate::log::{self, AppendError, signed, unsigned};
 use crate::pack::{Packed, pack_records};
+use crate::spending::{self, SpendingChange};
 use crate::store::Store;
 use crate::writer::{Durability, refusal};
 
@@ -59,6 +60,8 @@ pub struct NewRun {
     pub projection: Projection,
     /// The first records.
     pub bodies: Vec<Vec<u8>>,
+    /// The spending of the run with these records.
+    pub spending: Option<SpendingChange>,
 }
 
 /// An error from creating a run.
@@ -240,6 +243,9 @@ fn insert(conn: &Connection, new: &NewRun, bodies: &[Packed]) -> Result<u64, Cre
     .execute(params![run_no, new.id.as_str()])?;
     update(conn, run_no, &new.projection)?;
     log::insert(conn, run_no, 0, bodies)?;
+    if let Some(change) = &new.spending {
+        spending::apply(conn, change)?;
+    }
     Ok(lease::claim(conn, run_no)?)
 }
 

@@ -413,7 +413,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(dir.path()).unwrap();
         let run = RunId::new("a");
-        let new = NewRun { id: run.clone(), projection: Projection::default(), bodies: Vec::new() };
+        let new =
+            NewRun { id: run.clone(), projection: Projection::default(), bodies: Vec::new(), spending: None };
         let _lease = store.create_run(new).unwrap();
         store
             .writer()

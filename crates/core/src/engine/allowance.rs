@@ -55,6 +55,6 @@ pub(super) fn left_to(allowances: &[Allowance], by: &Spent) -> Budget {
 }
 
 /// Returns the number of tokens that count against a budget: in and out, but not from a cache.
-pub(super) fn tokens(usage: &Usage) -> u64 {
+pub(crate) fn tokens(usage: &Usage) -> u64 {
     usage.input_tokens.saturating_add(usage.output_tokens)
 }

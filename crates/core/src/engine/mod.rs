@@ -11,6 +11,7 @@
 //! - [`finale`]: ends a run, with its `finally` block.
 //! - [`work`]: the work of one node with an agent.
 //! - [`allowance`]: what the run and each block may spend.
+//! - [`day`]: the budgets of the day, which all runs share.
 //! - [`ledger`]: shares a budget between the runs of a tree.
 //! - [`frame`]: the values that templates see.
 //! - [`numbers`]: the numbers of a node that a run computes.
@@ -24,6 +25,7 @@
 mod allowance;
 mod cancel;
 mod continuation;
+mod day;
 mod divergence;
 pub mod explain;
 mod finale;
@@ -56,8 +58,10 @@ use crate::spec::Spec;
 use crate::time::Moment;
 use crate::usage::Usage;
 use allowance::Allowance;
+pub(crate) use allowance::tokens;
 use continuation::Reopening;
 pub use continuation::would_end;
+pub use day::{day_news, day_spending};
 pub use divergence::{Divergence, Followed, follow};
 use frame::Frame;
 pub use frame::scope;
@@ -116,6 +120,7 @@ pub fn apply(state: &mut RunState, at: Moment, event: &Event) -> Decision {
             | Event::FolderSaved { .. }
             | Event::Continued { .. }
             | Event::CancelAsked { .. }
+            | Event::DayAllowed { .. }
     );
     if state.is_done() && !is_heard {
         return step;
@@ -123,6 +128,7 @@ pub fn apply(state: &mut RunState, at: Moment, event: &Event) -> Decision {
     match event {
         Event::RunStarted { .. } => {}
         Event::Allowed { budget } => state.bookkeeping.allowed = state.bookkeeping.allowed.least(budget),
+        Event::DayAllowed { budgets, .. } => state.bookkeeping.day.clone_from(budgets),
         Event::OwnerChanged => take_over(state, &mut step),
         Event::RequestRefused { why } => {
             step.news.push(News::Odd { node: root_node(), what: why.clone() });
@@ -130,6 +136,8 @@ pub fn apply(state: &mut RunState, at: Moment, event: &Event) -> Decision {
         Event::Forked { seed, policy, spent, .. } => {
             state.bookkeeping.seed.clone_from(seed);
             state.bookkeeping.inherited = *spent;
+            state.bookkeeping.spent_on.clear();
+            state.bookkeeping.day.clear();
             state.bookkeeping.leave_sessions();
             state.root.works_mut(&mut |work| work.is_forked = work.session.is_some());
             policy.iter().for_each(|policy| state.spec.follow(*policy));
@@ -384,9 +392,10 @@ impl DecisionCx<'_> {
         Some(Outcome::new(FinalStatus::Exhausted, EndReason::Budget).because(what))
     }
 
-    /// Decides whether a node ended because the budget of the run or of a block around it is spent.
+    /// Decides whether a node ended because the budget of the run, of a block around it or of the day
+    /// is spent.
     fn has_run_dry(&self, outcome: &Outcome) -> bool {
-        outcome.reason == EndReason::Budget && self.cannot_afford().is_some()
+        outcome.reason == EndReason::Budget && (self.cannot_afford().is_some() || self.is_day_over())
     }
 
     /// Returns the outcome if the budget does not allow repeating a turn. A repeated turn is not a

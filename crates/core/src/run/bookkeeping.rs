@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Ask, Outcome, Spent};
+use super::{Ask, DayAllowance, Outcome, Spent};
 use crate::effect::Planned;
 use crate::graph::template::NodeOutput;
 use crate::graph::workflow::Budget;
@@ -72,6 +72,12 @@ pub struct Bookkeeping {
     /// well.
     #[serde(default)]
     pub allowed: Budget,
+    /// The spending of the sessions of this run, by driver, without its child runs.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub spent_on: BTreeMap<String, Spent>,
+    /// The current shares of the budgets of the day.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub day: Vec<DayAllowance>,
     /// The usage of whole conversations, where the CLI reports nothing else.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub conversations: BTreeMap<SessionId, Usage>,

@@ -10,6 +10,7 @@
 
 pub mod bookkeeping;
 pub mod continuation;
+mod day;
 pub mod lane;
 mod list_item;
 pub mod news;
@@ -33,6 +34,7 @@ use crate::usage::Usage;
 use crate::words;
 pub use bookkeeping::{Bookkeeping, KeptReply, KeptSession, NodeCause, NodeHistory, SessionClosing};
 pub use continuation::{BudgetRaise, Continuation, Raise};
+pub use day::{DayAllowance, DayLimit, DaySpent};
 pub use lane::{
     ActiveNode, Activity, BranchState, Lane, Round, RoundPhase, SessionSignal, TaskConflict, TaskRounds,
 };

@@ -24,6 +24,8 @@ impl Outcome {
         Some(match self.reason {
             EndReason::MaxIterations => " --max-iterations +10",
             EndReason::Budget => match self.detail.as_deref().unwrap_or_default() {
+                // No flag raises a budget of the day.
+                detail if detail.contains("`budgets.") => "",
                 detail if detail.contains("token") => " --budget tokens=+100000",
                 detail if detail.contains("turn") => " --budget turns=+10",
                 _ => " --budget cost=+5",

@@ -4,6 +4,7 @@ use windlass_core::entity::Provider;
 use windlass_core::registry::tools::{self, Named};
 use windlass_core::spec::Check;
 
+use super::budgets;
 use super::layer::SettingSource;
 use super::setting_value::{SettingError, SettingValue, written};
 use super::value::{EntitySettings, PluginDir, Settings};
@@ -20,7 +21,7 @@ pub(super) struct SettingKey {
 }
 
 /// The known tables.
-pub(super) const TABLES: &[&str] = &["checks", "permissions", "agents", "entities", "notify"];
+pub(super) const TABLES: &[&str] = &["checks", "permissions", "agents", "entities", "notify", "budgets"];
 
 /// The keys of the tables whose keys are fixed. `agents` has them for each driver.
 pub(super) const RULE_LISTS: &[&str] = &["allow", "deny", "ask"];
@@ -117,12 +118,13 @@ pub(super) fn take(
         ["entities", field] => take_entities(settings, field, given),
         ["notify", field] => take_notify(settings, field, given),
         ["agents", driver, field] => take_agent(settings, driver, field, given),
+        ["budgets", name, field] => budgets::take(settings, name, field, given),
         [name] => match KEYS.iter().find(|key| key.name == *name) {
             Some(key) => (key.take)(settings, given, source).into(),
             None if TABLES.contains(name) => TakenValue::Wrong(SettingError::new("must be a table", None)),
             None => unknown(name),
         },
-        ["permissions", ..] => TakenValue::Refused(None),
+        ["permissions" | "budgets", ..] => TakenValue::Refused(None),
         _ => TakenValue::Unknown(None),
     }
 }
@@ -137,7 +139,8 @@ fn unknown(name: &str) -> TakenValue {
 }
 
 /// The keys that limit what an agent may do.
-pub(super) const LIMITING: [&str; 4] = ["permissions", "on_permission", "isolation", "max_isolation"];
+pub(super) const LIMITING: [&str; 5] =
+    ["permissions", "on_permission", "isolation", "max_isolation", "budgets"];
 
 pub(super) fn known_names() -> impl Iterator<Item = &'static str> {
     KEYS.iter().map(|key| key.name).chain(TABLES.iter().copied())
@@ -170,6 +173,7 @@ pub(super) fn show(settings: &Settings) -> Vec<(String, String)> {
             shown.push((format!("agents.{driver}.model"), quote(model)));
         }
     }
+    budgets::show(settings, &mut shown);
     shown
 }
 

@@ -10,6 +10,7 @@
 //! that no layer can drop a rule of a lower one. Tables merge by name. `entities.providers` is
 //! replaced as a whole.
 
+mod budgets;
 mod key;
 mod layer;
 mod pairs;

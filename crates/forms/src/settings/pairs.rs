@@ -23,7 +23,8 @@ pub(super) enum Variable {
 }
 
 /// Reads a variable: `WINDLASS_MAX_ITERATIONS`, `WINDLASS_CHECKS_TEST`,
-/// `WINDLASS_PERMISSIONS_DENY`, `WINDLASS_ENTITIES_PROVIDERS`, `WINDLASS_AGENTS_CLAUDE_PROGRAM`.
+/// `WINDLASS_PERMISSIONS_DENY`, `WINDLASS_ENTITIES_PROVIDERS`, `WINDLASS_AGENTS_CLAUDE_PROGRAM`,
+/// `WINDLASS_BUDGETS_DAY_COST`.
 pub(super) fn variable(name: &str, value: &str) -> Variable {
     let Some(key) = name.strip_prefix(PREFIX).map(str::to_lowercase) else { return Variable::Foreign };
     // An empty variable counts as unset.
@@ -59,7 +60,7 @@ fn path_of(key: &str) -> Option<Vec<String>> {
     let (table, rest) = key.split_once('_').filter(|(_, rest)| !rest.is_empty())?;
     match table {
         "checks" | "permissions" | "entities" | "notify" => Some(vec![table.to_owned(), rest.to_owned()]),
-        "agents" => {
+        "agents" | "budgets" => {
             let (driver, field) = rest.split_once('_')?;
             Some(vec![table.to_owned(), driver.to_owned(), field.to_owned()])
         }

@@ -33,6 +33,7 @@ enum ValueType {
     Text,
     Path,
     Count,
+    Dollars,
     Duration,
     Texts,
     Program,
@@ -49,6 +50,7 @@ impl ValueType {
             ValueType::Text => "string".to_owned(),
             ValueType::Path => "path".to_owned(),
             ValueType::Count => "whole number".to_owned(),
+            ValueType::Dollars => "amount in dollars".to_owned(),
             ValueType::Duration => "duration, such as `90s`, `15m` or `2h30m`".to_owned(),
             ValueType::Texts => "list of strings".to_owned(),
             ValueType::Program => "list: a program and its arguments".to_owned(),
@@ -62,6 +64,7 @@ impl ValueType {
 
 const LOOSENS: &str = "it lets agents do more";
 const PROGRAM: &str = "it names a program to run";
+const EVERYWHERE: &str = "it limits your runs in all folders";
 
 /// All settings, in the order of the pages.
 pub(super) const REFERENCE: &[SettingReference] = &[
@@ -323,6 +326,31 @@ pub(super) const REFERENCE: &[SettingReference] = &[
         widens: Widens::No,
     },
     SettingReference {
+        key: "budgets.SCOPE.turns",
+        value: ValueType::Count,
+        meaning: "The most turns that may start on one day.",
+        example: "100",
+        flag: None,
+        widens: Widens::Yes(EVERYWHERE),
+    },
+    SettingReference {
+        key: "budgets.SCOPE.tokens",
+        value: ValueType::Count,
+        meaning: "The input and output tokens on one day after which no turn starts. Tokens from a cache do not count.",
+        example: "2000000",
+        flag: None,
+        widens: Widens::Yes(EVERYWHERE),
+    },
+    SettingReference {
+        key: "budgets.SCOPE.cost",
+        value: ValueType::Dollars,
+        meaning: "The cost of one day, in dollars, after which no turn starts. It does not limit a driver whose CLI reports no cost: limit \
+                  the turns or tokens of such a driver.",
+        example: "20",
+        flag: None,
+        widens: Widens::Yes(EVERYWHERE),
+    },
+    SettingReference {
         key: "notify.command",
         value: ValueType::Program,
         meaning: "A command to run when a run needs a person or has ended. It reads a JSON object from standard input; \
@@ -361,6 +389,14 @@ const TABLE_INTROS: &[(&str, &str)] = &[
          is an error. Each layer adds to the lists.",
     ),
     ("agents", "How Windlass starts an agent CLI, by driver."),
+    (
+        "budgets",
+        "What all your runs together may spend on one day, in all folders of this machine. SCOPE is `day` for all drivers together, \
+         or the name of a driver for its turns alone. A day is a calendar day in your local time zone. Windlass counts a turn on the \
+         day on which it starts, and its tokens and cost on the day on which its process ends. A turn in progress ends, also when it \
+         exceeds a budget. Then the run ends as exhausted. Continue it on the next day, or raise the budget, with `windlass resume`. \
+         A run reads the budgets when it starts and when it resumes.",
+    ),
     ("notify", "How Windlass tells you that a run needs you or has ended."),
 ];
 
@@ -404,7 +440,7 @@ impl SettingReference {
 
     /// Returns the header and the key of an assignment in a TOML file.
     fn in_file(&self) -> (Option<String>, String) {
-        let named = self.key.replace("NAME", "test").replace("DRIVER", "claude");
+        let named = self.key.replace("NAME", "test").replace("DRIVER", "claude").replace("SCOPE", "day");
         match named.rsplit_once('.') {
             Some((table, key)) => (Some(format!("[{table}]")), key.to_owned()),
             None => (None, named),
@@ -428,7 +464,8 @@ pub fn default_file() -> String {
         let (header, name) = setting.in_file();
         let default = setting.default();
         // A table whose entries are all examples stays commented out.
-        let mark = if header.as_deref() == Some("[agents.claude]") { "# " } else { "" };
+        let mark =
+            if matches!(header.as_deref(), Some("[agents.claude]" | "[budgets.day]")) { "# " } else { "" };
         if header != current {
             let intro = TABLE_INTROS.iter().find(|(table, _)| Some(*table) == setting.table());
             let _ = write!(file, "\n{}", comment(intro.map_or("", |(_, text)| text)));

@@ -17,6 +17,8 @@ pub(super) enum SettingValue {
     Text(String),
     /// Digits, with the sign if negative.
     Integer(String),
+    /// A number with a fraction, as written.
+    Fraction(String),
     Boolean(bool),
     /// The items, each with its position in the file.
     List(Vec<(usize, SettingValue)>),
@@ -51,6 +53,7 @@ impl SettingValue {
             SettingValue::Integer(_) => "a number",
             SettingValue::Boolean(_) => "true or false",
             SettingValue::List(_) | SettingValue::TypedList(_) => "a list",
+            SettingValue::Fraction(_) => "a fraction",
             SettingValue::Other(name) => name,
         }
     }
@@ -65,7 +68,7 @@ impl SettingValue {
         match self {
             SettingValue::Typed(text) | SettingValue::Text(text) => quote(text),
             SettingValue::TypedList(items) => list(items.iter().map(|item| quote(item)).collect()),
-            SettingValue::Integer(digits) => digits.clone(),
+            SettingValue::Integer(digits) | SettingValue::Fraction(digits) => digits.clone(),
             SettingValue::Boolean(is_true) => is_true.to_string(),
             SettingValue::List(items) => list(items.iter().map(|(_, item)| item.as_toml()).collect()),
             SettingValue::Other(_) => String::new(),
@@ -135,6 +138,29 @@ impl SettingValue {
             }
             _ => Err(SettingError::new(format!("must be at most {MOST}, found {}", quoted(written)), None)),
         }
+    }
+
+    /// Returns a whole number that may be larger than a count.
+    pub(super) fn whole(&self) -> Result<u64, SettingError> {
+        let (SettingValue::Integer(written) | SettingValue::Typed(written)) = self else {
+            return Err(self.error("a whole number"));
+        };
+        let wrong = || SettingError::new(format!("must be a whole number, found {}", quoted(written)), None);
+        written.trim().parse().map_err(|_| wrong())
+    }
+
+    /// Returns an amount of money, which is not negative.
+    pub(super) fn dollars(&self) -> Result<f64, SettingError> {
+        let (SettingValue::Integer(written) | SettingValue::Fraction(written) | SettingValue::Typed(written)) =
+            self
+        else {
+            return Err(self.error("an amount in dollars"));
+        };
+        let amount = written.trim().replace('_', "").parse::<f64>().ok();
+        amount.filter(|amount| amount.is_finite() && *amount >= 0.0).ok_or_else(|| {
+            let hint = "write a number such as `5` or `0.5`";
+            SettingError::new(format!("must be an amount in dollars, found {}", quoted(written)), Some(hint))
+        })
     }
 
     pub(super) fn flag(&self) -> Result<bool, SettingError> {

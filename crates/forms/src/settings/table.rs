@@ -3,6 +3,7 @@
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::key::TABLES;
 use super::setting_value::SettingValue;
 use crate::diagnostics::Diagnostics;
 
@@ -28,11 +29,11 @@ pub(super) fn read(text: &str, findings: &mut Diagnostics<'_>) -> Vec<TableEntry
 }
 
 /// Decides whether a path is a table of settings (`[checks]`, `[permissions]`, `[entities]`,
-/// `[notify]`, `[agents.<driver>]`) and not a value.
+/// `[notify]`, `[agents.<driver>]`, `[budgets.<driver>]`) and not a value.
 fn is_table(path: &[String]) -> bool {
     match path {
-        [first] => matches!(first.as_str(), "checks" | "permissions" | "agents" | "entities" | "notify"),
-        [first, _] => first == "agents",
+        [first] => TABLES.contains(&first.as_str()),
+        [first, _] => matches!(first.as_str(), "agents" | "budgets"),
         _ => false,
     }
 }
@@ -57,7 +58,7 @@ fn given(value: &DeValue<'_>) -> SettingValue {
         DeValue::String(text) => SettingValue::Text(text.to_string()),
         DeValue::Integer(number) => SettingValue::Integer(decimal(number.as_str(), number.radix())),
         DeValue::Boolean(flag) => SettingValue::Boolean(*flag),
-        DeValue::Float(_) => SettingValue::Other("a fraction"),
+        DeValue::Float(number) => SettingValue::Fraction(number.as_str().to_owned()),
         DeValue::Datetime(_) => SettingValue::Other("a date"),
         DeValue::Table(_) => SettingValue::Other("a table"),
         DeValue::Array(items) => SettingValue::List(

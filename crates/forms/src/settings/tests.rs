@@ -8,6 +8,7 @@ use windlass_core::hook::permission::Isolation;
 use windlass_core::looping::LoopMode;
 use windlass_core::spec::{OnPermission, OnQuestion, TimeLimits};
 
+use super::budgets::BUDGET_KEYS;
 use super::reference::{REFERENCE, described};
 use super::*;
 use crate::diagnostic::{Diagnostic, Severity};
@@ -387,11 +388,12 @@ fn every_key_says_whether_it_needs_trust() {
         ("permissions", key::RULE_LISTS),
         ("entities", key::ENTITY_KEYS),
         ("agents", key::AGENT_KEYS),
+        ("budgets", BUDGET_KEYS),
     ];
     let mut paths: Vec<Vec<&str>> = key::KEYS.iter().map(|key| vec![key.name]).collect();
     for (table, keys) in tables {
         let path = |key: &&'static str| match table {
-            "agents" => vec![table, "claude", *key],
+            "agents" | "budgets" => vec![table, "claude", *key],
             _ => vec![table, *key],
         };
         paths.extend(keys.iter().map(path));

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use windlass_core::entity::Provider;
+use windlass_core::graph::workflow::Budget;
 use windlass_core::hook::permission::{Isolation, PermissionRules};
 use windlass_core::looping::LoopMode;
 use windlass_core::spec::{Check, NotifySettings, OnPermission, OnQuestion};
@@ -55,6 +56,8 @@ pub struct Settings {
     /// The commands that start agent CLIs, by driver.
     pub agents: BTreeMap<String, AgentSettings>,
     pub entities: EntitySettings,
+    /// The budgets of the day, by driver; `day` is for all drivers together.
+    pub budgets: BTreeMap<String, Budget>,
     /// The ways to tell a person about a run. The program is as written.
     pub notify: NotifySettings,
 }
@@ -127,6 +130,7 @@ impl Settings {
             permissions: PermissionRules::default(),
             agents: BTreeMap::new(),
             entities: EntitySettings::default(),
+            budgets: BTreeMap::new(),
             notify: NotifySettings::default(),
         }
     }

@@ -203,7 +203,7 @@ impl<'a> Executor<'a> {
         let (state, step) = engine::start(run.clone(), spec.clone(), Moment(0));
         let record = step.record(Moment(0), Event::RunStarted { spec: Box::new(spec) });
         let bodies = vec![serde_json::to_vec(&record).unwrap()];
-        let new = NewRun { id: run.clone(), projection: Projection::default(), bodies };
+        let new = NewRun { id: run.clone(), projection: Projection::default(), bodies, spending: None };
         let lease = self.store.create_run(new).unwrap();
         self.keep(lease, state, 1, from);
         self.point()?;
@@ -311,6 +311,7 @@ impl<'a> Executor<'a> {
             taken: std::mem::take(&mut owned.taken),
             projection: None,
             snapshot: is_due.then(|| serde_json::to_vec(&owned.state).unwrap()),
+            spending: None,
         };
         let seq = owned.seq;
         assert_eq!(self.store.append_blocking(append).unwrap(), seq);

@@ -6,10 +6,11 @@ use windlass_core::engine;
 use windlass_core::event::Event;
 use windlass_core::id::{InboxId, RunId};
 use windlass_core::run::{Continuation, FinalStatus, News, RunState};
-use windlass_store::Append;
+use windlass_store::{Append, AppendError};
 
 use super::{Beside, ChildStart, Handle, OwnedRun, OwnerStart, Ownership, TakenRun};
 use crate::clock::now;
+use crate::day::{self, Today};
 use crate::error::RunError;
 use crate::named_lock::NamedLock;
 use crate::owner::project;
@@ -117,6 +118,7 @@ impl Handle {
             taken: Vec::new(),
             projection: Some(project(&state, at.0)),
             snapshot: None,
+            spending: None,
         })?;
         // Its `finally` has not run yet, so a process must run it.
         if !state.is_done() {
@@ -148,8 +150,8 @@ impl Handle {
         if let Some(divergence) = family.divergence().cloned() {
             return Err(self.with_binary(RunError::Diverged { run, divergence, binary: None }));
         }
-        let (mut state, seq, at) = (family.root().clone(), family.seq(), now());
-        match state.outcome().map(|outcome| outcome.status) {
+        let seq = family.seq();
+        match family.root().outcome().map(|outcome| outcome.status) {
             // Another process continued it in the meantime, and is gone already.
             None => return Err(RunError::Over(run)),
             Some(status @ (FinalStatus::Completed | FinalStatus::Cancelled)) => {
@@ -157,31 +159,50 @@ impl Handle {
             }
             Some(_) => {}
         }
-        if let Some(outcome) = engine::would_end(&state, at, &more) {
-            return Err(RunError::WouldEnd { run, outcome });
-        }
-        let folder = PathBuf::from(&state.spec.workspace);
-        if let Some(why) = absence(&state, &self.store.run_dir(&run), FolderCheck::Close) {
-            return Err(RunError::NoFolder { run, folder, why });
-        }
-        let event = Event::Continued { inbox, by, more: Box::new(more) };
-        let step = engine::apply(&mut state, at, &event);
-        let task_claims = self.claim_tasks(&state, OwnerStart::Next)?;
-        let folder = self.lock_folder(&run, &state.spec)?;
-        let body = serde_json::to_vec(&step.record(at, event)).map_err(RunError::Encode)?;
-        let mut cadence = family.cadence();
-        cadence.wrote(body.len());
-        self.home.crash.point(|| {});
-        self.store.append_blocking(Append {
-            run: run.clone(),
-            expected_seq: seq,
-            epoch: lease.epoch(),
-            bodies: vec![body],
-            durability: self.durability,
-            taken: Vec::new(),
-            projection: Some(project(&state, at.0)),
-            snapshot: None,
-        })?;
+        let limits = day::limits(&self.home, family.root());
+        let (state, step, task_claims, folder, cadence) = loop {
+            let (mut state, at) = (family.root().clone(), now());
+            let today = Today::read(&self.store, at, &limits)?;
+            let news = today.news(&state, &limits).map(|event| {
+                let step = engine::apply(&mut state, at, &event);
+                step.record(at, event)
+            });
+            if let Some(outcome) = engine::would_end(&state, at, &more) {
+                return Err(RunError::WouldEnd { run, outcome });
+            }
+            let folder = PathBuf::from(&state.spec.workspace);
+            if let Some(why) = absence(&state, &self.store.run_dir(&run), FolderCheck::Close) {
+                return Err(RunError::NoFolder { run, folder, why });
+            }
+            let spent = state.bookkeeping.spent_on.clone();
+            let event =
+                Event::Continued { inbox: inbox.clone(), by: by.clone(), more: Box::new(more.clone()) };
+            let step = engine::apply(&mut state, at, &event);
+            let task_claims = self.claim_tasks(&state, OwnerStart::Next)?;
+            let folder = self.lock_folder(&run, &state.spec)?;
+            let records = news.into_iter().chain([step.record(at, event)]);
+            let bodies: Result<Vec<_>, _> = records.map(|record| serde_json::to_vec(&record)).collect();
+            let bodies = bodies.map_err(RunError::Encode)?;
+            let mut cadence = family.cadence();
+            bodies.iter().for_each(|body| cadence.wrote(body.len()));
+            self.home.crash.point(|| {});
+            let appended = self.store.append_blocking(Append {
+                run: run.clone(),
+                expected_seq: seq,
+                epoch: lease.epoch(),
+                bodies,
+                durability: self.durability,
+                taken: Vec::new(),
+                projection: Some(project(&state, at.0)),
+                snapshot: None,
+                spending: today.change(&spent, &state, std::slice::from_ref(&step)),
+            });
+            match appended {
+                // Another run spent from a budget of the day at the same moment.
+                Err(AppendError::SpendingChanged { .. }) => {}
+                appended => break appended.map(|_| (state, step, task_claims, folder, cadence))?,
+            }
+        };
         self.home.crash.point(|| {});
         crate::changes::remember(&self.store.run_dir(&run), Path::new(&state.spec.workspace));
         let family = self.family(&self.view(&run)?);

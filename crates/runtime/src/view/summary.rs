@@ -234,7 +234,7 @@ mod tests {
             parent: parent.map(RunId::new),
             ..Projection::default()
         };
-        let new = NewRun { id: RunId::new(id), projection, bodies: vec![b"first".to_vec()] };
+        let new = NewRun { id: RunId::new(id), projection, bodies: vec![b"first".to_vec()], spending: None };
         handle.store.create_run(new).unwrap()
     }
 

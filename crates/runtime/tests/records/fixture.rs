@@ -90,7 +90,7 @@ impl Fixture {
                 ]);
             } else if let Some(run) = value["run"].as_str() {
                 let id = RunId::new(run);
-                runs.push(NewRun { id, projection: projection(&value), bodies: Vec::new() });
+                runs.push(NewRun { id, projection: projection(&value), bodies: Vec::new(), spending: None });
             } else {
                 runs.last_mut().unwrap().bodies.push(line.into_bytes());
             }

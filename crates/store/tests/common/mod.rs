@@ -17,7 +17,7 @@ pub fn run(id: &str) -> RunId {
 }
 
 pub fn new_run(id: &str) -> NewRun {
-    NewRun { id: run(id), projection: Projection::default(), bodies: vec![b"first".to_vec()] }
+    NewRun { id: run(id), projection: Projection::default(), bodies: vec![b"first".to_vec()], spending: None }
 }
 
 /// An append of one record by the owner of `lease`.
@@ -31,6 +31,7 @@ pub fn step(id: &str, expected_seq: u64, lease: &Lease, body: &[u8]) -> Append {
         taken: Vec::new(),
         projection: None,
         snapshot: None,
+        spending: None,
     }
 }
 

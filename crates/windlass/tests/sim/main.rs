@@ -14,6 +14,7 @@ mod continue_sweep;
 mod continued_sessions;
 mod continuing;
 mod crash_sweep;
+mod day_budgets;
 mod deaths;
 mod docs_workflows;
 mod dry_run;

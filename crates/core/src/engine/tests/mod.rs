@@ -6,6 +6,7 @@ mod budgets;
 mod continued;
 mod continued_sessions;
 mod cuts;
+mod day;
 mod hand_over;
 mod kinds;
 mod language;

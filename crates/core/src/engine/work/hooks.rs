@@ -85,7 +85,7 @@ fn stop(work: &mut SessionWork, cx: &mut DecisionCx<'_>, call: &HookCall, last_m
 /// Continues an interrupted turn that the agent wants to stop.
 fn not_yet(work: &mut SessionWork, cx: &mut DecisionCx<'_>, call: &HookCall) {
     missed(work, cx, &call.unanswered);
-    let again = match cx.cannot_afford_again() {
+    let again = match cx.cannot_afford_repeat(work) {
         Some(outcome) => Err(outcome),
         None => session::cut_off_in_session(work, &call.unanswered),
     };

@@ -43,7 +43,7 @@ pub(in crate::engine) fn reopen(
     if is_judged && let Some(outcome) = work.node.rules().and_then(|rules| used_up(rules, work.turns, &[])) {
         return Some(outcome);
     }
-    let dry = if is_judged { cx.cannot_afford() } else { cx.cannot_afford_again() };
+    let dry = if is_judged { cx.cannot_afford_turn(work) } else { cx.cannot_afford_repeat(work) };
     if dry.is_some() {
         return dry;
     }

@@ -45,7 +45,7 @@ pub(super) fn ended(work: &mut SessionWork, cx: &mut DecisionCx<'_>, effect: &Ef
     }
     let usage = new_usage(work, cx, end);
     work.usage.add(&usage);
-    cx.spend(&usage);
+    cx.spend_for(work, &usage);
     // If the answer is only a value, an earlier message is not the last message.
     if end.last_message.is_some() || end.value.is_some() {
         work.last_message.clone_from(&end.last_message);
@@ -147,7 +147,7 @@ fn done(work: &mut SessionWork, cx: &mut DecisionCx<'_>, turn: &Turn, end: &Sess
 pub(super) fn held_turns(work: &mut SessionWork, cx: &mut DecisionCx<'_>, turns: u32) {
     work.turns = work.turns.saturating_add(turns);
     cx.bookkeeping.turns = cx.bookkeeping.turns.saturating_add(turns);
-    cx.count_turns(turns);
+    cx.count_turns_of(work, turns);
 }
 
 /// Describes missing hooks. While the run had no owner, hooks may have given up.

@@ -101,11 +101,12 @@ fn start_session(
     text: String,
 ) {
     let is_first = work.attempt == 1;
-    if let Some(outcome) = if is_first { cx.cannot_afford() } else { cx.cannot_afford_again() } {
+    if let Some(outcome) = if is_first { cx.cannot_afford_turn(work) } else { cx.cannot_afford_repeat(work) }
+    {
         return ending::end(work, cx, outcome);
     }
     if is_first {
-        cx.count_turns(1);
+        cx.count_turns_of(work, 1);
     }
     mark(work, cx);
     work.is_judged = false;
@@ -318,10 +319,10 @@ fn close(work: &mut SessionWork, cx: &mut DecisionCx<'_>, hook: Option<HookId>, 
 fn go_on(work: &mut SessionWork, cx: &mut DecisionCx<'_>, hook: Option<HookId>, feedback: Option<String>) {
     match (hook, work.node.rules()) {
         (Some(hook), Some(rules)) if work.turn.is_some() => {
-            if let Some(outcome) = cx.cannot_afford() {
+            if let Some(outcome) = cx.cannot_afford_turn(work) {
                 return close(work, cx, Some(hook), outcome);
             }
-            cx.count_turns(1);
+            cx.count_turns_of(work, 1);
             work.is_judged = false;
             let reason = prompt::continuing(rules, feedback.as_deref());
             // For another driver that may have to repeat the turn.

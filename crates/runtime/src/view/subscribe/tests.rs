@@ -52,7 +52,8 @@ impl Stage {
     fn begin(&mut self, run: &str) {
         let id = RunId::new(run);
         let body = serde_json::to_vec(&record(Event::OwnerChanged, Moment(0))).unwrap();
-        let new = NewRun { id: id.clone(), projection: Projection::default(), bodies: vec![body] };
+        let new =
+            NewRun { id: id.clone(), projection: Projection::default(), bodies: vec![body], spending: None };
         let lease = self.handle.store.create_run(new).unwrap();
         self.leases.insert(id, (lease, 1));
     }
@@ -69,6 +70,7 @@ impl Stage {
             taken: Vec::new(),
             projection: None,
             snapshot: None,
+            spending: None,
         };
         *seq = self.handle.store.append_blocking(append).unwrap();
     }

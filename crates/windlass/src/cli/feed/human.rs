@@ -227,6 +227,7 @@ impl Human {
             | Event::RequestRefused { .. }
             | Event::Forked { .. }
             | Event::Allowed { .. }
+            | Event::DayAllowed { .. }
             | Event::Prepared { .. }
             | Event::SessionStarted { .. }
             | Event::HookAsked { .. }
