@@ -15,7 +15,7 @@ use windlass_core::engine::{self, Decision};
 use windlass_core::event::{Event, Record};
 use windlass_core::hook::permission::are_about_files;
 use windlass_core::hook::wire::{HookReply, REQUEST, WIRE_VERSION};
-use windlass_core::hook::{HookAnswer, HookCall, HookKind, RealPath};
+use windlass_core::hook::{HookAnswer, HookCall, HookKind, RealPath, SEVERAL_FILES};
 use windlass_core::id::{EffectId, HookId, InboxId};
 use windlass_core::looping::LoopMode;
 use windlass_core::run::{Lifecycle, RunState};
@@ -331,9 +331,15 @@ impl Owner {
         let spelled = path.clone();
         let look = tokio::task::spawn_blocking(move || {
             let text = |path: PathBuf| path.into_os_string().into_string().ok();
-            let files = readings(&path, &cwd, Some(&home)).into_iter().map(text).collect::<Option<Vec<_>>>();
+            let mut files = Vec::new();
+            for file in path.split(SEVERAL_FILES) {
+                match readings(file, &cwd, Some(&home)) {
+                    unknown if unknown.is_empty() => return None,
+                    known => files.extend(known.into_iter().map(text).collect::<Option<Vec<_>>>()?),
+                }
+            }
             let workspace = links::real(&workspace).and_then(text)?;
-            Some(RealPath { workspace, files: files? })
+            Some(RealPath { workspace, files })
         });
         // A file system that does not respond must not block the owner.
         let seen = tokio::time::timeout(LOOKING, look).await.ok().and_then(Result::ok).flatten();

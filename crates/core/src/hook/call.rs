@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::command_line::{CommandLine, Touch, fits};
 use super::shell::ShellCommand;
-use super::{CallSite, ToolCall, ToolName};
+use super::{CallSite, SEVERAL_FILES, ToolCall, ToolName};
 use crate::entity::Provider;
 use crate::registry::tools::{self, Named, canonical};
 
@@ -158,6 +158,8 @@ impl<'a> CheckedCall<'a> {
         let Subject::Path(File { spelled, real }) = &self.subject else { return None };
         match real {
             RealFile::Same => None,
+            // Each of them leads somewhere.
+            _ if spelled.whole.contains(SEVERAL_FILES) => None,
             RealFile::Unknown => Some(format!("Windlass cannot tell where `{}` leads", spelled.whole)),
             RealFile::At(places) => {
                 let other = places.iter().find(|place| **place != *spelled)?;

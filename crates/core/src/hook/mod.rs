@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 pub use question::{Question, QuestionOption};
 pub use shell::first_program;
-pub use tool::{ToolCall, ToolName};
+pub use tool::{SEVERAL_FILES, ToolCall, ToolName};
 
 use crate::id::{EffectId, HookId};
 

@@ -24,6 +24,9 @@ const RULED: &[&str] = &[
     "pattern",
 ];
 
+/// Separates the files in the path of a call that changes several. No path contains it.
+pub const SEVERAL_FILES: char = '\0';
+
 /// The kind of a tool, the same for every agent CLI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -98,7 +101,7 @@ impl ToolName {
 /// One use of a tool.
 ///
 /// Rules read these keys of the input: `command`, `path`, `url`, `query`, `skill`, `pattern`. A driver
-/// renames the keys of its CLI to match.
+/// renames the keys of its CLI to match. A path may name several files ([`SEVERAL_FILES`]).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
     pub tool: ToolName,

@@ -6,6 +6,7 @@
 
 mod channel;
 mod claude;
+mod codex;
 mod dialect;
 pub mod doctor;
 mod lines;
