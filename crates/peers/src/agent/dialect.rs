@@ -14,6 +14,7 @@ use windlass_core::time::Moment;
 use super::Capabilities;
 use super::claude::Claude;
 use super::codex::Codex;
+use super::opencode::Opencode;
 use super::sim::Sim;
 use super::transcript::{ProcessEnd, Transcript};
 use super::turn::{Prepared, TurnPaths, TurnRequest, UserEnvironment};
@@ -93,7 +94,7 @@ pub struct Agents(Vec<Arc<dyn Dialect>>);
 
 impl Default for Agents {
     fn default() -> Agents {
-        Agents(vec![Arc::new(Claude), Arc::new(Codex), Arc::new(Sim)])
+        Agents(vec![Arc::new(Claude), Arc::new(Codex), Arc::new(Opencode), Arc::new(Sim)])
     }
 }
 

@@ -10,6 +10,7 @@ mod codex;
 mod dialect;
 pub mod doctor;
 mod lines;
+mod opencode;
 mod sim;
 mod transcript;
 mod turn;
