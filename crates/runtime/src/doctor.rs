@@ -50,7 +50,7 @@ pub struct GitReport {
 pub fn git_report(home: &Home, folder: &Path) -> GitReport {
     let path = home.var("PATH").unwrap_or_default();
     let program = agent::doctor::find_program("git", path, &home.user);
-    let version = program.as_deref().map(agent::doctor::probe);
+    let version = program.as_deref().map(|program| agent::doctor::probe(program, &[]));
     let problem = match &version {
         None => Some("`git` is not on the PATH".to_owned()),
         Some(Err(error)) => Some(error.to_string()),
@@ -67,7 +67,7 @@ pub fn doctor(home: &Home) -> Vec<DriverReport> {
 
 fn report(home: &Home, driver: &dyn Dialect) -> DriverReport {
     let found = find_agent(home, driver.name(), None);
-    let version = found.as_deref().map(agent::doctor::probe);
+    let version = found.as_deref().map(|program| agent::doctor::probe(program, driver.version_env()));
     let (problem, advice) = match (&found, &version) {
         (Err(missing), _) => (Some(missing.text()), missing.hint.clone()),
         (_, Ok(Err(error))) => {

@@ -15,6 +15,7 @@ use super::Capabilities;
 use super::claude::Claude;
 use super::codex::Codex;
 use super::opencode::Opencode;
+use super::gemini::Gemini;
 use super::sim::Sim;
 use super::transcript::{ProcessEnd, Transcript};
 use super::turn::{Prepared, TurnPaths, TurnRequest, UserEnvironment};
@@ -30,6 +31,11 @@ pub trait Dialect: fmt::Debug + Send + Sync {
 
     /// Returns the command that installs a missing CLI.
     fn install_hint(&self) -> Option<&'static str>;
+
+    /// Returns the variables with which `--version` writes nothing into the user's home.
+    fn version_env(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
 
     fn capabilities(&self) -> Capabilities;
 
@@ -94,7 +100,13 @@ pub struct Agents(Vec<Arc<dyn Dialect>>);
 
 impl Default for Agents {
     fn default() -> Agents {
-        Agents(vec![Arc::new(Claude), Arc::new(Codex), Arc::new(Opencode), Arc::new(Sim)])
+        Agents(vec![
+            Arc::new(Claude),
+            Arc::new(Codex),
+            Arc::new(Opencode),
+            Arc::new(Gemini),
+            Arc::new(Sim),
+        ])
     }
 }
 

@@ -26,14 +26,15 @@ pub enum ProbeError {
 
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// Returns the version that an agent CLI reports.
-pub fn probe(program: &Path) -> Result<String, ProbeError> {
+/// Returns the version that a program reports. `env` are variables for it.
+pub fn probe(program: &Path, env: &[(&str, &str)]) -> Result<String, ProbeError> {
     let args: &[&OsStr] = &[OsStr::new("--version")];
+    let with: Vec<(&str, &str)> = [("DISABLE_AUTOUPDATER", "1")].iter().chain(env).copied().collect();
     let output = run_short(&ShortProgram {
         program,
         args,
         cwd: Path::new("/"),
-        env: ShortEnv::Inherit { without: &["CLAUDECODE"], but: &[], with: &[("DISABLE_AUTOUPDATER", "1")] },
+        env: ShortEnv::Inherit { without: &["CLAUDECODE"], but: &[], with: &with },
         deadline: LIMIT,
         max_output: 4096,
     })?;
@@ -81,14 +82,14 @@ mod tests {
         assert_eq!(find_program("claude", &path, Path::new("/")), Some(program.clone()));
         assert_eq!(find_program("./claude", "", dir.path()), Some(dir.path().join("./claude")));
         assert_eq!(find_program("codex", &path, Path::new("/")), None);
-        assert_eq!(probe(&program).unwrap(), "2.1.325 (Claude Code)");
+        assert_eq!(probe(&program, &[]).unwrap(), "2.1.325 (Claude Code)");
     }
 
     #[test]
     fn a_broken_cli_says_why() {
         let dir = tempfile::tempdir().unwrap();
         let program = script(dir.path(), "claude", "echo 'needs node 22' >&2; exit 1");
-        let error = probe(&program).unwrap_err();
+        let error = probe(&program, &[]).unwrap_err();
         assert!(error.to_string().ends_with("ended with code 1: needs node 22"), "{error}");
     }
 }

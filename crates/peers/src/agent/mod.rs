@@ -9,9 +9,11 @@ mod claude;
 mod codex;
 mod dialect;
 pub mod doctor;
+mod gemini;
 mod lines;
 mod opencode;
 mod sim;
+mod stamp;
 mod transcript;
 mod turn;
 

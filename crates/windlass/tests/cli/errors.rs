@@ -97,7 +97,12 @@ fn a_near_miss_is_suggested_in_one_style() {
         (&["run", "x", "--skill", "comit"], 3, "skill not found: \"comit\"", "`commit`?"),
         (&["entities", "show", "comit"], 3, "no command, skill or agent is called \"comit\"", "`commit`?"),
         (&["hint", "comit"], 3, "no command, skill or agent is called \"comit\"", "`commit`?"),
-        (&["loop", "x", "--driver", "cluade"], 3, "no driver `cluade`", "`claude`? there are: claude, sim"),
+        (
+            &["loop", "x", "--driver", "cluade"],
+            3,
+            "no driver `cluade`",
+            "`claude`? there are: claude, gemini, sim",
+        ),
     ];
     for (args, code, error, near) in cases {
         assert_fails(&stage, args, code, &[&format!("error: {error}\n  hint: did you mean {near}")]);
@@ -176,7 +181,12 @@ fn an_unknown_workflow_or_driver_is_configuration() {
         3,
         &["no workflow `e2e`", "hint: there are: loop"],
     );
-    assert_fails(&stage, &["loop", "x", "--driver", "emacs"], 3, &["no driver `emacs`", "claude, sim"]);
+    assert_fails(
+        &stage,
+        &["loop", "x", "--driver", "emacs"],
+        3,
+        &["no driver `emacs`", "claude, gemini, sim"],
+    );
     assert_fails(&stage, &["workflow", "show", "e2e"], 3, &["no workflow `e2e`"]);
 }
 

@@ -366,7 +366,11 @@ fn the_schema_is_json() {
     let schema: Value = serde_json::from_str(&place.go(&["workflow", "schema"]).stdout).unwrap();
     assert_eq!(schema["required"], json!(["name", "nodes"]));
     let driver = &schema["$defs"]["settings"]["properties"]["driver"];
-    assert_eq!(driver["anyOf"][0]["enum"], json!(["claude", "sim"]), "the drivers that exist, and no other");
+    assert_eq!(
+        driver["anyOf"][0]["enum"],
+        json!(["claude", "gemini", "sim"]),
+        "the drivers that exist, and no other"
+    );
 }
 
 #[test]

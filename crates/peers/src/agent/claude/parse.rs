@@ -7,7 +7,6 @@ mod assistant;
 mod content;
 mod control;
 mod result;
-mod stamp;
 mod system;
 #[cfg(test)]
 mod tests;
@@ -23,7 +22,7 @@ use windlass_core::agent::{AgentEvent, ApiTrouble};
 const ASSISTANT: &str = r#"{"type":"assistant","#;
 const USER: &str = r#"{"type":"user","#;
 
-pub(super) use stamp::time;
+pub(super) use super::super::stamp::time;
 
 pub(super) fn read_line(line: &str, out: &mut Vec<AgentEvent>) -> serde_json::Result<()> {
     if line.starts_with(ASSISTANT) {

@@ -16,7 +16,7 @@ struct Stamped<'a> {
 
 /// Returns the time at which the CLI wrote a line. Only the line's own key counts: an agent can write the
 /// same key into the input of a tool.
-pub(in crate::agent::claude) fn time(line: &str) -> Option<Moment> {
+pub(super) fn time(line: &str) -> Option<Moment> {
     memchr::memmem::find(line.as_bytes(), KEY.as_bytes())?;
     let Stamped { timestamp } = serde_json::from_str(line).ok()?;
     moment(&timestamp?)

@@ -1,0 +1,117 @@
+//! The lines of Gemini CLI's `stream-json`, typed and borrowed.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use windlass_core::usage::Usage;
+
+#[derive(Deserialize)]
+pub(super) struct Kind<'a> {
+    #[serde(rename = "type", borrow)]
+    pub(super) kind: Cow<'a, str>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub(super) struct InitLine {
+    pub(super) session_id: String,
+    pub(super) model: String,
+}
+
+/// A part of a message of the agent, or the prompt.
+#[derive(Deserialize)]
+pub(super) struct MessageLine<'a> {
+    #[serde(borrow, default)]
+    pub(super) role: Cow<'a, str>,
+    #[serde(borrow, default)]
+    pub(super) content: Cow<'a, str>,
+    /// The content is only a part of the message.
+    #[serde(default)]
+    pub(super) delta: bool,
+}
+
+#[derive(Deserialize)]
+pub(super) struct ToolUseLine<'a> {
+    #[serde(default)]
+    pub(super) tool_name: String,
+    #[serde(default)]
+    pub(super) tool_id: String,
+    #[serde(borrow, default)]
+    pub(super) parameters: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct ToolResultLine<'a> {
+    #[serde(default)]
+    pub(super) tool_id: String,
+    #[serde(borrow, default)]
+    pub(super) status: Cow<'a, str>,
+    #[serde(borrow, default)]
+    pub(super) output: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub(super) error: Option<NamedError<'a>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct ErrorLine<'a> {
+    #[serde(borrow, default)]
+    pub(super) severity: Cow<'a, str>,
+    #[serde(borrow, default)]
+    pub(super) message: Cow<'a, str>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct ResultLine<'a> {
+    #[serde(borrow, default)]
+    pub(super) status: Cow<'a, str>,
+    #[serde(borrow, default)]
+    pub(super) error: Option<NamedError<'a>>,
+    #[serde(default)]
+    pub(super) stats: Stats,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub(super) struct NamedError<'a> {
+    #[serde(rename = "type", borrow)]
+    pub(super) kind: Cow<'a, str>,
+    #[serde(borrow)]
+    pub(super) message: Cow<'a, str>,
+}
+
+/// The tokens of this process, of all models together.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub(super) struct Stats {
+    total_tokens: u64,
+    /// Includes those from the cache.
+    input_tokens: u64,
+    /// Without those for thinking, which only the total includes.
+    output_tokens: u64,
+    cached: u64,
+}
+
+impl Stats {
+    pub(super) fn usage(&self) -> Usage {
+        Usage {
+            input_tokens: self.input_tokens.saturating_sub(self.cached),
+            output_tokens: self.output_tokens.max(self.total_tokens.saturating_sub(self.input_tokens)),
+            cache_read_tokens: self.cached,
+            ..Usage::default()
+        }
+    }
+}
+
+/// The inputs of a tool that tell people most.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub(super) struct Telling {
+    pub(super) command: Option<String>,
+    pub(super) file_path: Option<String>,
+    pub(super) dir_path: Option<String>,
+    pub(super) query: Option<String>,
+    pub(super) pattern: Option<String>,
+    pub(super) prompt: Option<String>,
+    pub(super) name: Option<String>,
+}
