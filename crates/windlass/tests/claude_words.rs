@@ -46,6 +46,8 @@ const PLACES: &[&str] = &[
     "crates/peers/src/agent/codex/",
     // The dialect of a CLI with an output format of the same name.
     "crates/peers/src/agent/gemini/launch.rs",
+    // Copilot's hooks use some of the same words.
+    "crates/peers/src/agent/copilot/hook.rs",
     // The simulated agent, which also speaks Claude Code's format.
     "crates/pawl/src/sim/",
     // The one table of spellings that people may write.
@@ -114,10 +116,10 @@ fn a_word_elsewhere_would_be_seen() {
 #[test]
 fn the_folders_of_agents_are_private() {
     let module = fs::read_to_string(root().join("crates/peers/src/agent/mod.rs")).unwrap();
-    for agent in ["claude", "codex", "opencode", "gemini", "sim"] {
+    for agent in ["claude", "codex", "opencode", "copilot", "gemini", "sim"] {
         assert!(module.lines().any(|line| line == format!("mod {agent};")), "`mod {agent};`, private");
     }
-    let named = ["\"claude\"", "\"codex\"", "\"opencode\"", "\"gemini\"", "\"sim\""];
+    let named = ["\"claude\"", "\"codex\"", "\"opencode\"", "\"copilot\"", "\"gemini\"", "\"sim\""];
     for folder in ["crates/runtime/src", "crates/core/src"] {
         for file in sources(&root().join(folder)) {
             let source = fs::read_to_string(&file).unwrap();

@@ -110,7 +110,11 @@ impl Channel {
     /// Summarises the turn. The dialect gives the verdict.
     pub fn sum_up(&self, dialect: &dyn Dialect, over: ProcessEnd<'_>) -> SessionEnd {
         let stderr = files::read_tail(&self.dir.join(names::STDERR), STDERR_TAIL);
-        self.transcript.end(dialect.judge(&self.transcript, over, &stderr), self.offset)
+        let end = self.transcript.end(dialect.judge(&self.transcript, over, &stderr), self.offset);
+        match dialect.conversation_usage(&self.dir) {
+            Some(usage) => SessionEnd { usage, usage_is_cumulative: true, ..end },
+            None => end,
+        }
     }
 
     /// Returns the final events about the stream as a whole.

@@ -10,12 +10,14 @@ use windlass_core::agent::AgentEvent;
 use windlass_core::event::SessionVerdict;
 use windlass_core::hook::{HookAnswer, HookKind};
 use windlass_core::time::Moment;
+use windlass_core::usage::Usage;
 
 use super::Capabilities;
 use super::claude::Claude;
 use super::codex::Codex;
 use super::opencode::Opencode;
 use super::gemini::Gemini;
+use super::copilot::Copilot;
 use super::sim::Sim;
 use super::transcript::{ProcessEnd, Transcript};
 use super::turn::{Prepared, TurnPaths, TurnRequest, UserEnvironment};
@@ -75,6 +77,13 @@ pub trait Dialect: fmt::Debug + Send + Sync {
         Vec::new()
     }
 
+    /// Returns the usage of the whole conversation, if the CLI wrote it into a file of the turn's folder. Other
+    /// CLIs report it in their output.
+    fn conversation_usage(&self, dir: &Path) -> Option<Usage> {
+        let _ = dir;
+        None
+    }
+
     /// Judges how a turn went, once its process is over. Most dialects leave this to the transcript,
     /// which judges by the typed results from their reader.
     fn judge(&self, transcript: &Transcript, over: ProcessEnd<'_>, stderr: &str) -> SessionVerdict {
@@ -104,6 +113,7 @@ impl Default for Agents {
             Arc::new(Claude),
             Arc::new(Codex),
             Arc::new(Opencode),
+            Arc::new(Copilot),
             Arc::new(Gemini),
             Arc::new(Sim),
         ])

@@ -7,6 +7,7 @@
 mod channel;
 mod claude;
 mod codex;
+mod copilot;
 mod dialect;
 pub mod doctor;
 mod gemini;
@@ -67,6 +68,8 @@ pub struct Capabilities {
     pub hooks: &'static [&'static str],
     /// A hook can keep it from stopping.
     pub stop_block: bool,
+    /// Does not tell its last message to the hook that can keep it from stopping.
+    pub silent_stop: bool,
     /// Asks before it uses a tool.
     pub permissions: bool,
     /// Can ask a person.

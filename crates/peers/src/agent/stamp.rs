@@ -1,4 +1,4 @@
-//! Reads the time of a line: `"timestamp":"2026-11-15T23:35:12.588Z"`.
+//! Reads the time of a line that has one at its top level: `"timestamp":"2026-11-15T23:35:12.588Z"`.
 
 use std::borrow::Cow;
 
@@ -16,14 +16,14 @@ struct Stamped<'a> {
 
 /// Returns the time at which the CLI wrote a line. Only the line's own key counts: an agent can write the
 /// same key into the input of a tool.
-pub(super) fn time(line: &str) -> Option<Moment> {
+pub(in crate::agent) fn time(line: &str) -> Option<Moment> {
     memchr::memmem::find(line.as_bytes(), KEY.as_bytes())?;
     let Stamped { timestamp } = serde_json::from_str(line).ok()?;
     moment(&timestamp?)
 }
 
 /// Reads a time in UTC.
-fn moment(text: &str) -> Option<Moment> {
+pub(in crate::agent) fn moment(text: &str) -> Option<Moment> {
     let (date, clock) = text.strip_suffix('Z')?.split_once('T')?;
     let mut date = date.splitn(3, '-').map(|part| part.parse::<i64>().ok());
     let (year, month, day) = (date.next()??, date.next()??, date.next()??);

@@ -444,6 +444,14 @@ impl PlanInputs<'_> {
                 );
                 LoopMode::Resume
             }
+            LoopMode::InSession if can.silent_stop && can.resume && turns.promise.is_some() => {
+                warnings.push(
+                    "this driver does not tell its last words when it wants to stop, so Windlass looks for the \
+                     promise after each turn and resumes the session: `resume` instead of `in_session`"
+                        .to_owned(),
+                );
+                LoopMode::Resume
+            }
             mode => mode,
         };
         if mode == LoopMode::Plugin {

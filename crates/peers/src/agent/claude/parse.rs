@@ -22,8 +22,6 @@ use windlass_core::agent::{AgentEvent, ApiTrouble};
 const ASSISTANT: &str = r#"{"type":"assistant","#;
 const USER: &str = r#"{"type":"user","#;
 
-pub(super) use super::super::stamp::time;
-
 pub(super) fn read_line(line: &str, out: &mut Vec<AgentEvent>) -> serde_json::Result<()> {
     if line.starts_with(ASSISTANT) {
         return assistant::read(line, out);
