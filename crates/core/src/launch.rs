@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 /// The version of both files.
 pub const LAUNCH_VERSION: u32 = 1;
 
+/// Ends an input that stays open. The host does not pass it on. No line of JSON contains this byte.
+pub const END_OF_INPUT: u8 = 0x04;
+
 /// `launch.json`: the complete description of one child. The child inherits nothing from the
 /// engine's environment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,9 +28,12 @@ pub struct Launch {
     #[serde(default)]
     pub stdin: Option<String>,
     /// Keeps standard input open after the file's end: the host passes on what is appended to the file, until
-    /// the child prints a line with this mark.
+    /// the child prints a line with this mark or the file has an [`END_OF_INPUT`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stdin_until: Option<LineMark>,
+    /// The time between the end of an open input and the end of the child. `None` means no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub linger_ms: Option<u64>,
     /// The time after which the host ends the child.
     #[serde(default)]
     pub deadline_ms: Option<u64>,
@@ -74,6 +80,8 @@ pub enum EndedBy {
     Deadline,
     /// Someone sent SIGTERM to the host.
     Request,
+    /// The child did not end after the end of its input.
+    Linger,
 }
 
 const CGROUP: &str = "windlass.session.";
@@ -109,6 +117,8 @@ pub mod files {
     pub const STARTED: &str = "started";
     /// The standard input of a child that Windlass can talk to while it runs. Append-only.
     pub const INPUT: &str = "input";
+    /// What the dialect needs to continue a conversation that another owner began.
+    pub const CONVERSATION: &str = "conversation.json";
     pub const STDOUT: &str = "stdout";
     pub const STDERR: &str = "stderr";
     /// The path of the child's cgroup, if it has one.

@@ -226,6 +226,7 @@ mod tests {
             cwd: "/".into(),
             stdin: None,
             stdin_until: None,
+            linger_ms: None,
             deadline_ms: None,
             grace_ms: 1,
             merge_stderr: false,

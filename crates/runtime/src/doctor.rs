@@ -99,6 +99,11 @@ pub(crate) fn find_agent(home: &Home, name: &str, given: Option<&Path>) -> Resul
             },
         ));
     };
+    if driver.needs_command() && given.is_none() {
+        let text = format!("driver `{name}` runs any agent that speaks its protocol, and nothing names one");
+        let hint = r#"give its command: --agent-bin "opencode acp", or `program` under `agents.acp` in the settings"#;
+        return Err(UserError::new(UserErrorKind::Agent, text).hint(hint));
+    }
     if driver.program().is_none() && given.is_none() {
         return crate::os::own_program().map_err(|error| {
             UserError::new(UserErrorKind::Agent, format!("cannot find the windlass program: {error}"))

@@ -9,6 +9,7 @@
 //! - [`inspect`] tries out the prompt of the only session.
 //! - [`entity`] writes the prompt of an entity when its node starts.
 
+mod agent_words;
 mod choose;
 mod entity;
 mod flags;

@@ -116,10 +116,11 @@ fn a_word_elsewhere_would_be_seen() {
 #[test]
 fn the_folders_of_agents_are_private() {
     let module = fs::read_to_string(root().join("crates/peers/src/agent/mod.rs")).unwrap();
-    for agent in ["claude", "codex", "opencode", "copilot", "gemini", "sim"] {
+    for agent in ["claude", "codex", "opencode", "copilot", "gemini", "acp", "sim"] {
         assert!(module.lines().any(|line| line == format!("mod {agent};")), "`mod {agent};`, private");
     }
-    let named = ["\"claude\"", "\"codex\"", "\"opencode\"", "\"copilot\"", "\"gemini\"", "\"sim\""];
+    let named =
+        ["\"claude\"", "\"codex\"", "\"opencode\"", "\"copilot\"", "\"gemini\"", "\"acp\"", "\"sim\""];
     for folder in ["crates/runtime/src", "crates/core/src"] {
         for file in sources(&root().join(folder)) {
             let source = fs::read_to_string(&file).unwrap();

@@ -68,7 +68,7 @@ pub(super) const REFERENCE: &[SettingReference] = &[
     SettingReference {
         key: "driver",
         value: ValueType::Word(|| words(&DRIVERS)),
-        meaning: "The agent CLI that runs a session. `sim` is a simulated agent that needs no model.",
+        meaning: "The agent CLI that runs a session. `sim` is a simulated agent that needs no model; `acp` runs any agent that speaks the Agent Client Protocol.",
         example: "\"sim\"",
         flag: Some("--driver"),
         widens: Widens::No,
@@ -299,7 +299,7 @@ pub(super) const REFERENCE: &[SettingReference] = &[
     SettingReference {
         key: "agents.DRIVER.program",
         value: ValueType::Path,
-        meaning: "The program of an agent CLI: a path, or a name to look up.",
+        meaning: "The program of an agent CLI: a path, or a name to look up. Words behind it are arguments, separated as in a shell; no shell reads them.",
         example: "\"/opt/claude/bin/claude\"",
         flag: Some("--agent-bin"),
         widens: Widens::Yes(PROGRAM),

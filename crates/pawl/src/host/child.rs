@@ -79,6 +79,7 @@ pub(super) fn watch(
         child,
         grace: Duration::from_millis(launch.grace_ms),
         timer: launch.deadline_ms.and_then(|ms| born.checked_add(Duration::from_millis(ms))),
+        timer_means: EndedBy::Deadline,
         ended_by: None,
         requests: 0,
         output_max: launch.output_max,
@@ -93,7 +94,14 @@ pub(super) fn watch(
             watch.printed_too_much();
         }
         // A child whose input fails sees its end, and may still finish its work.
+        let had_input = input.is_some();
         input = input.and_then(|input| input.advance().ok().flatten());
+        if had_input
+            && input.is_none()
+            && let Some(ms) = launch.linger_ms
+        {
+            watch.input_is_over(Duration::from_millis(ms));
+        }
         let ready = input.as_ref().map(OpenInput::ready).unwrap_or_default();
         match signals.wait_beside(watch.patience(), &ready)? {
             Wake::Terminate => watch.asked(),
@@ -119,6 +127,8 @@ struct EndWatch {
     grace: Duration,
     /// The deadline. Once the child is being ended, the end of the grace.
     timer: Option<Instant>,
+    /// The reason to end the child when the timer is over.
+    timer_means: EndedBy,
     ended_by: Option<EndedBy>,
     requests: u32,
     /// The output limit, or `None` once the child was killed for exceeding it.
@@ -147,6 +157,17 @@ impl EndWatch {
         self.kill();
     }
 
+    /// Gives a child without input some time to end, within its deadline.
+    fn input_is_over(&mut self, linger: Duration) {
+        let end = Instant::now().checked_add(linger);
+        if self.ended_by.is_none()
+            && let Some(end) = end.filter(|end| self.timer.is_none_or(|timer| *end < timer))
+        {
+            self.timer = Some(end);
+            self.timer_means = EndedBy::Linger;
+        }
+    }
+
     fn asked(&mut self) {
         self.requests += 1;
         if self.requests > 1 {
@@ -158,7 +179,7 @@ impl EndWatch {
 
     fn time_is_over(&mut self) {
         match self.ended_by {
-            None => self.terminate(EndedBy::Deadline),
+            None => self.terminate(self.timer_means),
             Some(_) => self.kill(),
         }
     }

@@ -2,7 +2,8 @@
 //!
 //! Windlass appends to a file, and the host writes the file's contents to the child as the file grows. So a
 //! conversation survives the death of the engine: the next owner of the run appends to the same file. The
-//! child's input ends when the child prints a line with the launch's mark, whether or not an owner lives.
+//! child's input ends when the child prints a line with the launch's mark, whether or not an owner lives, or when
+//! the file has an end-of-input byte.
 //!
 //! The child gets a socket and not a pipe: no other process can open it.
 
@@ -17,7 +18,7 @@ use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use windlass_core::launch::LineMark;
+use windlass_core::launch::{END_OF_INPUT, LineMark};
 
 use crate::os::{self, FileChanges};
 
@@ -35,6 +36,8 @@ pub(super) struct OpenInput {
     sink: OwnedFd,
     /// The bytes that the child did not take yet.
     unsent: Vec<u8>,
+    /// Windlass ended the input: nothing follows `unsent`.
+    is_complete: bool,
 }
 
 impl OpenInput {
@@ -48,6 +51,7 @@ impl OpenInput {
             changes: FileChanges::of(&[source, output])?,
             sink,
             unsent: Vec::new(),
+            is_complete: false,
         };
         Ok((input, childs_end))
     }
@@ -60,13 +64,15 @@ impl OpenInput {
         Ok((is_read && !is_over).then_some(self))
     }
 
-    /// Writes until the file has no more or the child takes no more. Returns false if the child closed its
-    /// end.
+    /// Writes until the file has no more or the child takes no more. Returns false if Windlass ended the input
+    /// or the child closed its end.
     fn pass_on(&mut self) -> io::Result<bool> {
         loop {
-            if self.unsent.is_empty() && (&self.source).take(PART as u64).read_to_end(&mut self.unsent)? == 0
-            {
+            if self.unsent.is_empty() && !self.is_complete && self.read_more()? == 0 {
                 return Ok(true);
+            }
+            if self.unsent.is_empty() && self.is_complete {
+                return Ok(false);
             }
             match send(&self.sink, &self.unsent, SendFlags::NOSIGNAL) {
                 Ok(count) => drop(self.unsent.drain(..count)),
@@ -76,6 +82,16 @@ impl OpenInput {
                 Err(error) => return Err(error.into()),
             }
         }
+    }
+
+    /// Reads the next part of the file, up to the end of the input.
+    fn read_more(&mut self) -> io::Result<usize> {
+        let count = (&self.source).take(PART as u64).read_to_end(&mut self.unsent)?;
+        if let Some(end) = self.unsent.iter().position(|byte| *byte == END_OF_INPUT) {
+            self.unsent.truncate(end);
+            self.is_complete = true;
+        }
+        Ok(count)
     }
 
     /// Returns the descriptors that need attention next.
@@ -237,8 +253,18 @@ mod tests {
     }
 
     #[test]
+    fn windlass_can_end_the_input_after_its_last_line() {
+        let mut talk = Conversation::begin(b"first\n");
+        talk.advance();
+        talk.append("input", b"last\n\x04never\n");
+        assert!(talk.input.is_none());
+        assert_eq!(talk.heard(), b"first\nlast\n");
+        assert!(matches!(rustix::io::read(&talk.child, &mut [0; 1]), Ok(0)));
+    }
+
+    #[test]
     fn a_child_that_reads_slowly_gets_everything() {
-        let long: Vec<u8> = (0..5_000_000_u32).map(|number| (number % 251) as u8).collect();
+        let long: Vec<u8> = (0..5_000_000_u32).map(|number| 32 + (number % 91) as u8).collect();
         let mut talk = Conversation::begin(&long);
         let mut heard = Vec::new();
         while heard.len() < long.len() {

@@ -38,6 +38,7 @@ pub(crate) fn program(argv: &[&str]) -> Folder {
         cwd: work.display().to_string(),
         stdin: None,
         stdin_until: None,
+        linger_ms: None,
         deadline_ms: None,
         grace_ms: 60_000,
         merge_stderr: false,

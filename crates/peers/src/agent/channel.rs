@@ -2,8 +2,9 @@
 //!
 //! A caller that follows a session knows neither files nor pipes: it asks for the next item until the
 //! turn is over, and replies to the requests among the items. Every CLI prints lines under a host, which
-//! writes them to a file ([`Channel::of_lines`]). Replies go to a second file, from which the host feeds the
-//! CLI. Both files survive this process, so the next owner of the run continues the conversation.
+//! writes them to a file ([`Channel::of_lines`]). Replies, and the lines that a dialect sends by itself, go to a
+//! second file, from which the host feeds the CLI. Both files survive this process, so the next owner of the run
+//! continues the conversation: it reads the output again, and sends only what the second file does not have.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 use tokio::sync::mpsc::Receiver;
 use windlass_core::agent::{AgentEvent, AgentRequest};
 use windlass_core::event::SessionEnd;
-use windlass_core::launch::files as names;
+use windlass_core::launch::{END_OF_INPUT, files as names};
 
 use super::dialect::Dialect;
 use super::lines::AgentLines;
@@ -51,6 +52,9 @@ pub struct Channel {
     asked: VecDeque<AgentRequest>,
 }
 
+/// The largest file with notes for a conversation.
+const NOTES_MAX: u64 = 64 << 20;
+
 impl Channel {
     /// Reads a CLI that prints lines. `host` is present if this process has just started the CLI.
     pub fn of_lines(
@@ -60,11 +64,15 @@ impl Channel {
         host: Option<HostStart>,
     ) -> Channel {
         let written = std::fs::metadata(dir.join(names::STDOUT)).map(|meta| meta.len()).unwrap_or(0);
+        let notes = files::read_bounded(&dir.join(names::CONVERSATION), NOTES_MAX).unwrap_or_default();
+        if host.is_none() {
+            end_torn_line(dir);
+        }
         Channel {
             dir: dir.to_owned(),
             known: if host.is_some() { 0 } else { written },
             events: watcher.watch(dir, 0, host),
-            lines: AgentLines::of(dialect),
+            lines: AgentLines::with(dialect.conversation(&notes)),
             transcript: Transcript::default(),
             offset: 0,
             asked: VecDeque::new(),
@@ -124,24 +132,37 @@ impl Channel {
         events
     }
 
-    /// Replies to a request, with a line in the CLI's format.
-    pub fn reply(&self, line: &[u8]) -> io::Result<()> {
-        std::fs::OpenOptions::new().append(true).open(self.dir.join(names::INPUT))?.write_all(line)
+    /// Replies to a request. `answer` is the answer to a hook call in the CLI's format.
+    pub fn reply(&mut self, request: &str, answer: &str) -> io::Result<()> {
+        let line = self.lines.reader().write_reply(request, answer);
+        write(&self.dir, &line)
+    }
+
+    /// Sends the lines that are due, except those that a former owner sent.
+    fn send(&mut self) {
+        let lines = self.lines.reader().take_lines();
+        let is_new = |line: &Vec<u8>| {
+            self.offset >= self.known || memchr::memmem::find(&input(&self.dir), line).is_none()
+        };
+        for line in lines.iter().filter(|line| is_new(line)) {
+            // If the agent's folder is gone, the end of the turn says so.
+            let _ = write(&self.dir, line);
+        }
     }
 
     /// Decides whether a former owner replied to a request.
-    fn has_reply(&self, request: &str) -> bool {
-        let input = std::fs::read(self.dir.join(names::INPUT)).unwrap_or_default();
-        memchr::memmem::find(&input, request.as_bytes()).is_some()
+    fn has_reply(&mut self, request: &str) -> bool {
+        self.offset < self.known && self.lines.reader().has_reply(request, &input(&self.dir))
     }
 
     fn take(&mut self, chunk: &Chunk) -> Vec<AgentEvent> {
         let mut events = Vec::new();
         self.lines.read(&chunk.bytes, chunk.skipped, &mut events);
+        self.send();
         for event in &events {
             self.transcript.add(event);
             match event {
-                AgentEvent::Asks(request) if self.offset >= self.known || !self.has_reply(&request.id) => {
+                AgentEvent::Asks(request) if !self.has_reply(&request.id) => {
                     self.asked.push_back(request.clone());
                 }
                 AgentEvent::AskWithdrawn { id } => self.asked.retain(|request| request.id != *id),
@@ -151,5 +172,30 @@ impl Channel {
         self.transcript.skip(chunk.skipped);
         self.offset = chunk.offset;
         events
+    }
+}
+
+/// Tells the CLI of a turn that its work is cancelled. Returns false if the signal is enough for it.
+pub fn cancel(dialect: &dyn Dialect, dir: &Path) -> bool {
+    let line = dialect.cancel(&input(dir));
+    !line.is_empty() && write(dir, &line).is_ok()
+}
+
+/// Returns everything that was written for the CLI.
+fn input(dir: &Path) -> Vec<u8> {
+    std::fs::read(dir.join(names::INPUT)).unwrap_or_default()
+}
+
+fn write(dir: &Path, line: &[u8]) -> io::Result<()> {
+    if line.is_empty() {
+        return Ok(());
+    }
+    std::fs::OpenOptions::new().append(true).open(dir.join(names::INPUT))?.write_all(line)
+}
+
+/// Ends a line that a former owner was killed in. The CLI cannot read it, and gets it again as a whole.
+fn end_torn_line(dir: &Path) {
+    if input(dir).last().is_some_and(|last| !matches!(*last, b'\n' | END_OF_INPUT)) {
+        let _ = write(dir, b"\n");
     }
 }

@@ -13,11 +13,12 @@ use windlass_core::time::Moment;
 use windlass_core::usage::Usage;
 
 use super::Capabilities;
+use super::acp::Acp;
 use super::claude::Claude;
 use super::codex::Codex;
-use super::opencode::Opencode;
-use super::gemini::Gemini;
 use super::copilot::Copilot;
+use super::gemini::Gemini;
+use super::opencode::Opencode;
 use super::sim::Sim;
 use super::transcript::{ProcessEnd, Transcript};
 use super::turn::{Prepared, TurnPaths, TurnRequest, UserEnvironment};
@@ -30,6 +31,11 @@ pub trait Dialect: fmt::Debug + Send + Sync {
 
     /// Returns the program to find on `PATH`. A driver without one is the Windlass binary itself.
     fn program(&self) -> Option<&'static str>;
+
+    /// Decides whether the driver is for any agent, so that the user must name the program.
+    fn needs_command(&self) -> bool {
+        false
+    }
 
     /// Returns the command that installs a missing CLI.
     fn install_hint(&self) -> Option<&'static str>;
@@ -59,6 +65,13 @@ pub trait Dialect: fmt::Debug + Send + Sync {
     /// Returns a reader for the output of one turn.
     fn reader(&self) -> Box<dyn ReadLine>;
 
+    /// Returns a reader that also sends lines to the CLI. `notes` is the content of the turn's file
+    /// [`CONVERSATION`](windlass_core::launch::files::CONVERSATION), if [`prepare`](Dialect::prepare) wrote one.
+    fn conversation(&self, notes: &[u8]) -> Box<dyn ReadLine> {
+        let _ = notes;
+        self.reader()
+    }
+
     /// Parses the payload that the CLI sent to a hook. `event` is the argument that the hook was
     /// installed with. An unreadable payload becomes an unknown tool or a plain stop.
     fn read_hook(&self, event: &str, payload: &[u8]) -> HookKind;
@@ -70,10 +83,10 @@ pub trait Dialect: fmt::Debug + Send + Sync {
     /// is the data that the CLI sent to the hook; it is empty for a tool and for a stop.
     fn write_answer(&self, event: &str, payload: &[u8], answer: &HookAnswer) -> Printed;
 
-    /// Writes the reply to a request in the CLI's output ([`AgentEvent::Asks`]), for its standard input.
-    /// `answer` is the answer to a hook call in the CLI's format. A CLI that asks nothing needs no reply.
-    fn write_reply(&self, request: &str, answer: &str) -> Vec<u8> {
-        let _ = (request, answer);
+    /// Writes what the CLI gets before Windlass ends it in the middle of its work, for its standard input. `input` is
+    /// everything that was written so far. Most CLIs need only the signal.
+    fn cancel(&self, input: &[u8]) -> Vec<u8> {
+        let _ = input;
         Vec::new()
     }
 
@@ -91,7 +104,10 @@ pub trait Dialect: fmt::Debug + Send + Sync {
     }
 }
 
-/// A reader of the lines of one turn.
+/// A reader of the lines of one turn. Where a CLI holds a conversation, it also writes the lines that the CLI gets.
+///
+/// A new owner of the run reads the output again from the start. So what a reader sends may depend on nothing but
+/// the notes of the turn and the lines that it read.
 pub trait ReadLine: fmt::Debug + Send {
     /// Adds the events of a line to `out`. Returns an error if the line is unreadable.
     fn read_line(&mut self, line: &str, out: &mut Vec<AgentEvent>) -> Result<(), String>;
@@ -100,6 +116,24 @@ pub trait ReadLine: fmt::Debug + Send {
     fn time(&self, line: &str) -> Option<Moment> {
         let _ = line;
         None
+    }
+
+    /// Takes the lines that the CLI must get in reaction to the lines read so far, in order. No two lines of a turn
+    /// are the same.
+    fn take_lines(&mut self) -> Vec<Vec<u8>> {
+        Vec::new()
+    }
+
+    /// Writes the reply to a request in the CLI's output ([`AgentEvent::Asks`]), for its standard input.
+    /// `answer` is the answer to a hook call in the CLI's format. A CLI that asks nothing needs no reply.
+    fn write_reply(&mut self, request: &str, answer: &str) -> Vec<u8> {
+        let _ = (request, answer);
+        Vec::new()
+    }
+
+    /// Decides whether `input`, everything that was written for the CLI, contains the reply to a request.
+    fn has_reply(&self, request: &str, input: &[u8]) -> bool {
+        memchr::memmem::find(input, request.as_bytes()).is_some()
     }
 }
 
@@ -115,6 +149,7 @@ impl Default for Agents {
             Arc::new(Opencode),
             Arc::new(Copilot),
             Arc::new(Gemini),
+            Arc::new(Acp),
             Arc::new(Sim),
         ])
     }

@@ -31,7 +31,16 @@ pub struct AgentLines {
 impl AgentLines {
     /// Creates a reader for the output of one turn in this dialect.
     pub fn of(dialect: &dyn Dialect) -> AgentLines {
-        AgentLines { reader: dialect.reader(), unreadable: 0 }
+        AgentLines::with(dialect.reader())
+    }
+
+    pub(super) fn with(reader: Box<dyn ReadLine>) -> AgentLines {
+        AgentLines { reader, unreadable: 0 }
+    }
+
+    /// Returns the reader, to write lines with it.
+    pub(super) fn reader(&mut self) -> &mut dyn ReadLine {
+        &mut *self.reader
     }
 
     /// Reads whole lines. `skipped` is the size of the overlong lines left out before them.

@@ -4,6 +4,7 @@
 //! the name of the driver and asks it. The runtime chooses the driver of a run; the engine decides what
 //! follows from an agent's output.
 
+mod acp;
 mod channel;
 mod claude;
 mod codex;
@@ -21,7 +22,7 @@ mod turn;
 use serde::Serialize;
 use windlass_core::hook::ToolName;
 
-pub use channel::{Channel, ChannelItem};
+pub use channel::{Channel, ChannelItem, cancel};
 pub use dialect::{Agents, Dialect, Printed, ReadLine};
 pub use lines::{AgentLines, read_stream};
 pub use transcript::{ProcessEnd, Transcript};

@@ -205,8 +205,11 @@ impl Transcript {
         match exit.ended_by {
             Some(EndedBy::Deadline) => return SessionVerdict::TimedOut,
             Some(EndedBy::Request) if !self.is_whole() => return interrupted("ended on request"),
-            Some(EndedBy::Request) | None => {}
+            Some(EndedBy::Request | EndedBy::Linger) | None => {}
         }
+        // The agent had nothing left to do, so the way it ended says nothing about its result.
+        let lingered = ExitFile { code: Some(0), signal: None, ..exit.clone() };
+        let exit = if exit.ended_by == Some(EndedBy::Linger) { &lingered } else { exit };
         match (&self.last_result, exit.signal) {
             (Some(result), None) => self.judge_result(result, exit, stderr),
             (Some(_), Some(_)) if self.is_whole() => SessionVerdict::Completed,

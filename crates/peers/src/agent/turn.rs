@@ -128,6 +128,7 @@ impl TurnRequest<'_> {
             cwd: self.workspace.to_owned(),
             stdin: stdin.map(text),
             stdin_until: None,
+            linger_ms: None,
             deadline_ms: self.plan.deadline.map(|deadline| deadline.since(self.now).max(1)),
             grace_ms: self.spec.limits.grace_ms,
             merge_stderr: false,

@@ -82,6 +82,7 @@ pub(super) fn launch(
         cwd: workspace.to_owned(),
         stdin: None,
         stdin_until: None,
+        linger_ms: None,
         deadline_ms: None,
         grace_ms: context.spec.limits.grace_ms,
         merge_stderr: errors == Errors::Merged,
@@ -182,7 +183,7 @@ pub(super) fn how(exit: &ExitFile) -> String {
     }
     match (exit.ended_by, exit.code, exit.signal) {
         (Some(EndedBy::Deadline), ..) => "timed out".to_owned(),
-        (Some(EndedBy::Request), ..) => "stopped".to_owned(),
+        (Some(EndedBy::Request | EndedBy::Linger), ..) => "stopped".to_owned(),
         (None, Some(code), _) => format!("exit code {code}"),
         (None, None, Some(signal)) => format!("killed by signal {signal}"),
         (None, None, None) => exit.spawn_error.clone().unwrap_or_else(|| "unknown end".to_owned()),

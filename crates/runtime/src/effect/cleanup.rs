@@ -1,14 +1,15 @@
 //! Cleans up a node: ends its children and its sub-run, removes the plugin's state file, and marks the
 //! tracker inactive.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use windlass_core::event::Event;
 use windlass_core::id::{EffectId, NodeId, RunId};
 use windlass_core::run::{Activity, EndReason, FinalStatus, Outcome, RunState, SubRunState};
 use windlass_core::snapshot::SnapshotName;
+use windlass_peers::agent::cancel;
 use windlass_peers::child::{ChildState, Terminate, child_state, terminate_host};
 use windlass_peers::process::end_short_of;
 
@@ -19,6 +20,8 @@ use crate::supervise::blocking;
 
 /// The interval at which a host that was asked to end is checked.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// The time that a cancelled agent has to end its conversation before it gets a signal.
+const CANCEL_MAX: Duration = Duration::from_secs(2);
 /// The time limit for the reader of an ended turn to read the rest of its stream.
 const READER_MAX: Duration = Duration::from_secs(10);
 
@@ -98,6 +101,7 @@ pub(super) async fn perform(
     context.gate.close_for(node);
     end_short_of(&context.cookie(node.as_str()));
     let dirs = context.child_dirs(Some(node));
+    cancel_turns(&context, site.as_ref(), &dirs).await;
     let asked: Vec<bool> = dirs.iter().map(|dir| terminate_host(dir, Terminate::WithGrace)).collect();
     let has_child = match &child {
         Some(child) => end_child(&context, child, &effect).await,
@@ -122,6 +126,19 @@ pub(super) async fn perform(
         loop_file::disarm(&context, site);
     }
     context.report(Event::CleanedUp { effect }).await;
+}
+
+/// Tells agents that hold a conversation that their work is cancelled, and gives them a moment to end by themselves.
+async fn cancel_turns(context: &RunContext, site: Option<&SessionSite>, dirs: &[PathBuf]) {
+    let Some(dialect) = site.and_then(|site| context.home.agents.named(&site.settings.driver.name)) else {
+        return;
+    };
+    let runs = |dir: &&PathBuf| matches!(child_state(dir), ChildState::Running { .. });
+    let told: Vec<&PathBuf> = dirs.iter().filter(runs).filter(|dir| cancel(&**dialect, dir)).collect();
+    let end = Instant::now() + CANCEL_MAX.min(Duration::from_millis(context.spec.limits.grace_ms));
+    while told.iter().any(|dir| runs(dir)) && Instant::now() < end {
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
 }
 
 /// Saves the folder after a turn that was cut off. Every other turn was saved when it was judged.

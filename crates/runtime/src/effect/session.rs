@@ -161,7 +161,7 @@ async fn follow(
             },
             Some(Ok(Some(reply))) = replies.join_next(), if !replies.is_empty() => {
                 // If the agent's folder is gone, the end of the turn says so.
-                let _ = channel.reply(&dialect.write_reply(&reply.id, &reply.stdout));
+                let _ = channel.reply(&reply.id, &reply.stdout);
             }
         }
     };

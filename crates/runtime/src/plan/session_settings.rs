@@ -22,6 +22,7 @@ use windlass_forms::settings::{Resolved, Settings};
 use windlass_peers::agent::doctor::find_program;
 use windlass_peers::agent::{Capabilities, Enforcement, Hold};
 
+use super::agent_words::{self, UnclosedQuote};
 use super::choose::PlannedWorkflow;
 use super::nodes::{self, PlannedNode};
 use super::{PlanFlags, RunRequest, entity, inputs, text_path};
@@ -380,25 +381,48 @@ impl PlanInputs<'_> {
         let configured = self.settings().agents.get(name);
         // The flags about a program and its arguments are about the driver of the run.
         let is_own = role == DriverRole::Own;
-        let bin = self.flags().agent_bin.as_ref().filter(|_| is_own).map(|bin| self.request.cwd.join(bin));
-        let program = bin.or_else(|| configured.and_then(|agent| agent.program.clone()).map(PathBuf::from));
-        let program = match find_agent(self.home, name, program.as_deref()) {
+        let given = self.agent_words(name, role)?;
+        let program = match find_agent(self.home, name, given.as_ref().map(|(program, _)| program.as_path()))
+        {
             Ok(program) => program,
             // A dry run starts no agent, so it needs none.
             Err(problem) if self.request.dry_run && problem.class == UserErrorKind::Agent => {
                 warnings.push(format!("a run would be refused: {}", problem.text()));
-                program.unwrap_or_else(|| PathBuf::from(name))
+                given.as_ref().map_or_else(|| PathBuf::from(name), |(program, _)| program.clone())
             }
             Err(problem) => return Err(problem),
         };
         if self.home.agents.named(name).is_some_and(|dialect| dialect.program().is_none()) {
             check_sim_format(self.home.var("WINDLASS_SIM_FORMAT"))?;
         }
-        let mut args = configured.map(|agent| agent.args.clone()).unwrap_or_default();
+        let mut args = given.map(|(_, args)| args).unwrap_or_default();
+        args.extend(configured.map(|agent| agent.args.clone()).unwrap_or_default());
         args.extend(self.request.agent_args.iter().filter(|_| is_own).cloned());
         // A template is filled in when the node starts.
         let model = models.first().filter(|model| is_plain(model)).cloned();
         Ok(AgentCommand { name: name.to_owned(), program: text_path(&program)?, model, args })
+    }
+
+    /// Reads the command of a driver's agent CLI from the flag or the settings.
+    fn agent_words(
+        &self,
+        driver: &str,
+        role: DriverRole,
+    ) -> Result<Option<(PathBuf, Vec<String>)>, UserError> {
+        let configured = self.settings().agents.get(driver).and_then(|agent| agent.program.as_deref());
+        let flag = self.flags().agent_bin.as_ref().filter(|_| role == DriverRole::Own);
+        let (given, base) = match (flag, configured) {
+            (Some(bin), _) => (bin.as_path(), self.request.cwd.as_path()),
+            (None, Some(program)) => (Path::new(program), self.home.user.as_path()),
+            (None, None) => return Ok(None),
+        };
+        agent_words::read(given, base).map(Some).map_err(|UnclosedQuote| {
+            let text = format!(
+                "the command of driver `{driver}` has a quote that is never closed: {}",
+                given.display()
+            );
+            UserError::new(UserErrorKind::Usage, text).hint("close it, or put a backslash before it")
+        })
     }
 
     /// Picks the models, in the order in which they are tried. The workflow's choice wins over the entity's.

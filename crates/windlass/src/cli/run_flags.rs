@@ -62,11 +62,11 @@ pub(crate) struct RunFlags {
     #[arg(long = "plugin", value_name = "DIR", help_heading = WORK)]
     plugins: Vec<PathBuf>,
 
-    /// Use this agent CLI: `claude`, or `sim`, which plays a script [default: claude]
+    /// Use this agent CLI: `claude`, `acp` for any that speaks the Agent Client Protocol, or `sim`, which plays a script [default: claude]
     #[arg(long, value_name = "NAME", value_parser = filled, help_heading = AGENT)]
     driver: Option<String>,
 
-    /// Run this program as the agent CLI [default: the one on the PATH]
+    /// Run this program as the agent CLI, with arguments if it has several words [default: the one on the PATH]
     #[arg(long, value_name = "PATH", help_heading = AGENT)]
     agent_bin: Option<PathBuf>,
 

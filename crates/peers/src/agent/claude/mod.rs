@@ -97,10 +97,6 @@ impl Dialect for Claude {
     fn write_answer(&self, event: &str, payload: &[u8], answer: &HookAnswer) -> Printed {
         hook::write_answer(event, payload, answer)
     }
-
-    fn write_reply(&self, request: &str, answer: &str) -> Vec<u8> {
-        hook::write_reply(request, answer)
-    }
 }
 
 /// A reader without state: each line of stream-json is self-contained.
@@ -114,5 +110,9 @@ impl ReadLine for ClaudeReader {
 
     fn time(&self, line: &str) -> Option<Moment> {
         stamp::time(line)
+    }
+
+    fn write_reply(&mut self, request: &str, answer: &str) -> Vec<u8> {
+        hook::write_reply(request, answer)
     }
 }

@@ -91,10 +91,6 @@ impl Dialect for Sim {
             _ => Claude.write_answer(event, payload, answer),
         }
     }
-
-    fn write_reply(&self, request: &str, answer: &str) -> Vec<u8> {
-        Claude.write_reply(request, answer)
-    }
 }
 
 /// A reader for lines of both formats.
@@ -116,5 +112,9 @@ impl ReadLine for SimReader {
 
     fn time(&self, line: &str) -> Option<Moment> {
         self.claude.time(line)
+    }
+
+    fn write_reply(&mut self, request: &str, answer: &str) -> Vec<u8> {
+        self.claude.write_reply(request, answer)
     }
 }

@@ -72,6 +72,7 @@ impl Stage {
             cwd: self.work("").display().to_string(),
             stdin: None,
             stdin_until: None,
+            linger_ms: None,
             deadline_ms: None,
             grace_ms: 100,
             merge_stderr: false,
