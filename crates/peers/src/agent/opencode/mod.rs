@@ -41,29 +41,23 @@ impl Dialect for Opencode {
         Capabilities {
             stream: true,
             resume: true,
-            fork: false,
             chooses_session_id: true,
             hooks: &[hook::TOOL, hook::STOP],
             stop_block: true,
             permissions: true,
-            questions: false,
             mcp: true,
-            budget: false,
             models: true,
             effort: true,
-            model_tiers: false,
             usage: true,
+            cost: true,
             adoptable: true,
             enforcement: Enforcement {
                 tools: Hold::Enforced,
                 settings: Hold::Enforced,
                 ..Enforcement::default()
             },
-            plugins: false,
-            schema: false,
             tools: tools::HAS,
-            slash_commands: false,
-            reads_mentions: false,
+            ..Capabilities::default()
         }
     }
 
