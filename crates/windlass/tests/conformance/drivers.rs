@@ -45,8 +45,8 @@ pub(crate) enum RolePlace {
 pub(crate) enum LimitReset {
     ToTheSecond,
     ToTheMinute,
-    /// Not at all, so the run waits a minute, then longer.
-    Unknown,
+    /// Not at all, so the run waits a minute, then longer. With the reason.
+    Unknown(&'static str),
 }
 
 /// How completely a CLI reports its tokens.
@@ -66,7 +66,7 @@ const CLAUDE: DriverCase = DriverCase {
     own_file: Some(("home/.claude/settings.json", "{\"cleanupPeriodDays\": 77}\n")),
     role: RolePlace::System,
     limit: usage_limit,
-    reset: LimitReset::ToTheSecond,
+    reset: LimitReset::Unknown("with an API key, the CLI does not report when a limit resets, so the run tries again"),
     usage: ReportedUsage::Exact,
     impossible: &[],
 };
@@ -88,6 +88,7 @@ pub(crate) const DRIVERS: [DriverCase; 6] = [
         cli: "opencode",
         own_file: None,
         limit: rate_limit,
+        reset: LimitReset::ToTheSecond,
         ..CLAUDE
     },
     DriverCase {
@@ -96,7 +97,7 @@ pub(crate) const DRIVERS: [DriverCase; 6] = [
         cli: "copilot",
         unpacks: Some(("COPILOT_CACHE_HOME", "copilot-unpacked")),
         own_file: Some(("home/.copilot/settings.json", "{\"banner\": \"never\"}\n")),
-        reset: LimitReset::Unknown,
+        reset: LimitReset::Unknown("the provider of the tests does not report when a limit resets, so the run tries again"),
         ..CLAUDE
     },
     DriverCase {
@@ -104,7 +105,9 @@ pub(crate) const DRIVERS: [DriverCase; 6] = [
         name: "gemini",
         cli: "gemini",
         own_file: None,
+        role: RolePlace::Prompt,
         limit: rate_limit,
+        reset: LimitReset::ToTheSecond,
         ..CLAUDE
     },
     DriverCase {
@@ -114,8 +117,8 @@ pub(crate) const DRIVERS: [DriverCase; 6] = [
         words: " acp",
         own_file: None,
         role: RolePlace::Prompt,
-        limit: rate_limit,
-        reset: LimitReset::Unknown,
+        reset: LimitReset::Unknown("the protocol has no field for the reset of a limit, so the run tries again"),
+        usage: ReportedUsage::Partial,
         ..CLAUDE
     },
 ];
