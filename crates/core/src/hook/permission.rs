@@ -333,6 +333,7 @@ fn in_preset(isolation: Isolation, tool: ToolName) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{RealPath, SEVERAL_FILES};
     use super::*;
     use serde_json::{Value, json};
 
@@ -532,6 +533,23 @@ mod tests {
         };
         assert!(is_denied("/etc/passwd") && is_denied("../x") && is_denied("/w/../x") && is_denied("/w2/x"));
         assert!(!is_denied("/w/x") && !is_denied("x") && !is_denied("/tmp/x"));
+    }
+
+    #[test]
+    fn a_rule_about_files_holds_for_each_of_several_files() {
+        let ruling = |rules: &PermissionRules, files: [&str; 2]| {
+            let real = RealPath { workspace: "/w".into(), files: files.map(str::to_owned).to_vec() };
+            let around = CallSite { workspace: "/w", real: Some(&real) };
+            let path = files.join(SEVERAL_FILES.encode_utf8(&mut [0; 4]));
+            decide(Isolation::Minimal, rules, around, "Edit", &json!({"file_path": path}))
+        };
+        let deny = PermissionRules { deny: vec!["Edit(secret/**)".into()], ..PermissionRules::default() };
+        let reason = "Edit is denied by the rule `Edit(secret/**)` of this run".to_owned();
+        assert_eq!(ruling(&deny, ["/w/a", "/w/secret/b"]), Ruling::Deny { reason });
+        assert_eq!(ruling(&deny, ["/w/a", "/w/b"]), Ruling::Allow);
+        let allow = PermissionRules { allow: vec!["Edit(docs/**)".into()], ..PermissionRules::default() };
+        assert_eq!(ruling(&allow, ["/w/docs/a", "/w/docs/b"]), Ruling::Allow);
+        assert_eq!(ruling(&allow, ["/w/docs/a", "/w/b"]), Ruling::Ask);
     }
 
     fn held(bound: FileLimits, tool: &str, input: &Value) -> Ruling {

@@ -29,7 +29,7 @@ pub use transcript::{ProcessEnd, Transcript};
 pub use turn::{Prepared, TurnPaths, TurnRequest, UserEnvironment};
 pub use windlass_core::agent::{AgentEvent, ApiRetry, RateLimit, TurnResult};
 
-/// The strength with which a limit holds on a driver.
+/// The strength of a limit on a driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Hold {
@@ -41,7 +41,7 @@ pub enum Hold {
     Impossible,
 }
 
-/// The strength of the limits of a session on a driver.
+/// The strength of each limit of a session on a driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Enforcement {
     /// Tools outside the isolation preset, and calls that a rule denies.

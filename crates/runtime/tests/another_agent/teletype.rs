@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use windlass_core::hook::{HookAnswer, HookKind, Question, QuestionOption, ToolCall, ToolName};
 use windlass_peers::agent::{
-    AgentEvent, Capabilities, Dialect, Prepared, Printed, ReadLine, TurnPaths, TurnRequest, TurnResult,
-    UserEnvironment,
+    AgentEvent, Capabilities, Dialect, Enforcement, Hold, Prepared, Printed, ReadLine, TurnPaths,
+    TurnRequest, TurnResult, UserEnvironment,
 };
 
 #[derive(Debug)]
@@ -36,7 +36,11 @@ impl Dialect for Teletype {
 
     fn capabilities(&self) -> Capabilities {
         let tools = &[ToolName::Shell, ToolName::Write, ToolName::WebFetch];
-        Capabilities { stream: true, permissions: true, questions: true, tools, ..Capabilities::default() }
+        let enforcement =
+            Enforcement { tools: Hold::Enforced, settings: Hold::Enforced, ..Enforcement::default() };
+        let can =
+            Capabilities { stream: true, permissions: true, questions: true, ..Capabilities::default() };
+        Capabilities { enforcement, tools, ..can }
     }
 
     fn user_settings(&self, _: &Path, _: &[(String, String)]) -> Option<PathBuf> {

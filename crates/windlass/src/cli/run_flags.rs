@@ -62,7 +62,7 @@ pub(crate) struct RunFlags {
     #[arg(long = "plugin", value_name = "DIR", help_heading = WORK)]
     plugins: Vec<PathBuf>,
 
-    /// Use this agent CLI: `claude`, `acp` for any that speaks the Agent Client Protocol, or `sim`, which plays a script [default: claude]
+    /// Use this agent CLI: `claude`, `codex`, `opencode`, `copilot`, `gemini`, `acp` for any that speaks the Agent Client Protocol, or `sim`, which plays a script [default: claude]
     #[arg(long, value_name = "NAME", value_parser = filled, help_heading = AGENT)]
     driver: Option<String>,
 

@@ -37,3 +37,21 @@ fn a_crashed_run_goes_on_in_the_same_conversation() {
     assert_eq!(model.sessions().len(), 1, "{}", ended.story());
     stage.assert_nobody_left();
 }
+
+#[test]
+fn an_agent_that_somebody_kills_goes_on_in_the_same_conversation() {
+    let stage = Stage::new(require_agent!("codex"));
+    stage.sealed.write("config/windlass/config.toml", "retry_delay = \"10ms\"\n");
+    let gate = Gate::closed();
+    let model =
+        Model::script([shell("echo 1 > one"), say("never heard").behind(&gate), say("again")]).start();
+    let started = stage.start(stage.of_nodes(&model, "  - prompt: go\n", &[]));
+    gate.wait_reached(MINUTE);
+    stage.sealed.kill9(stage.cli().pid);
+    gate.open();
+    let ended = started.end();
+
+    ended.assert_ended(0, "completed", "turn_done");
+    assert_eq!(model.sessions().len(), 1, "{}", ended.story());
+    stage.assert_nobody_left();
+}

@@ -69,6 +69,19 @@ fn in_permissive_a_shell_command_is_as_free_as_the_user() {
     assert!(home.join("made").exists(), "{}", model.requests()[1].last_user_text());
 }
 
+#[test]
+fn the_users_own_arguments_choose_the_sandbox_where_windlass_cannot() {
+    let stage = Stage::new(require_agent!("codex"));
+    let outside = outside();
+    let file = outside.path().join("made");
+    let model = Model::script([shell(format!("echo out > {}", file.display())), say("made")]).start();
+    let own = ["--", "-c", "sandbox_mode=\"danger-full-access\""];
+    let ended = stage.run(&model, "  - prompt: go\n", &own);
+
+    ended.assert_ended(0, "completed", "turn_done");
+    assert!(file.exists(), "{}", model.requests()[1].last_user_text());
+}
+
 /// Opens a port and counts who comes.
 fn door() -> (u16, Arc<AtomicUsize>) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();

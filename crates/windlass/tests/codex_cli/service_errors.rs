@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rustix::process::Signal;
-use windlass_testkit::{Model, require_agent, say, server_error, unauthorized, usage_limit};
+use windlass_testkit::{Model, cut, require_agent, say, server_error, shell, unauthorized, usage_limit};
 
 use crate::stage::Stage;
 
@@ -45,4 +45,31 @@ fn an_error_of_the_service_costs_a_retry() {
     ended.assert_ended(0, "completed", "turn_done");
     assert_eq!(ended.of("run.retrying").len() + ended.of("run.waiting").len(), 1, "{}", ended.story());
     assert_eq!(model.requests().len(), 2);
+}
+
+#[test]
+fn a_missing_key_ends_the_run_and_names_the_variable() {
+    let stage = Stage::new(require_agent!("codex"));
+    let model = Model::script([]).start();
+    let mut command = stage.of_nodes(&model, "  - prompt: go\n", &[]);
+    command.env_remove("SCRIPTED_KEY");
+    let ended = stage.start(command).end();
+
+    ended.assert_ended(4, "failed", "agent_failed");
+    let detail = ended.of("run.finished")[0]["detail"].to_string();
+    assert!(detail.contains("Missing environment variable: `SCRIPTED_KEY`"), "{detail}");
+}
+
+#[test]
+fn the_tokens_of_a_turn_that_failed_are_counted_with_the_next_one() {
+    let stage = Stage::new(require_agent!("codex"));
+    stage.sealed.write("config/windlass/config.toml", "retry_delay = \"10ms\"\n");
+    let model =
+        Model::script([shell("echo 1 > one").tokens(100, 10), cut(4), say("done").tokens(200, 20)]).start();
+    let ended = stage.run(&model, "  - prompt: go\n", &[]);
+
+    ended.assert_ended(0, "completed", "turn_done");
+    let usage = &ended.of("run.finished")[0]["usage"];
+    assert_eq!([&usage["input_tokens"], &usage["output_tokens"]], [300, 30], "{}", ended.story());
+    assert_eq!(model.sessions().len(), 1);
 }

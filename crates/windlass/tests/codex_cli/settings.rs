@@ -1,8 +1,8 @@
 //! The user's own Codex stays as it is, and the isolation decides what of it a session loads.
 
-use windlass_testkit::{Model, require_agent, say, shell};
+use windlass_testkit::{Gate, Model, require_agent, say, shell};
 
-use crate::stage::{Stage, outside};
+use crate::stage::{MINUTE, Stage, outside};
 
 /// Adds to the user's settings, after the recipe of the model.
 fn add_settings(stage: &Stage, text: &str) {
@@ -121,4 +121,28 @@ fn the_instructions_of_a_project_are_loaded_except_in_strict() {
         let has = ["web_search", "spawn_agent", "create_goal"].map(|name| tools.contains(name));
         assert_eq!(has, [is_loaded, is_loaded, false], "{isolation}: {tools}");
     }
+}
+
+#[test]
+fn the_users_login_reaches_codex_by_a_link() {
+    let stage = Stage::new(require_agent!("codex"));
+    let gate = Gate::closed();
+    let model = Model::script([say("hi").behind(&gate)]).start();
+    let command = stage.of_nodes(&model, "  - prompt: go\n", &[]);
+    let login = stage.sealed.write("home/.codex/auth.json", r#"{"OPENAI_API_KEY": "sk-nothing"}"#);
+    let started = stage.start(command);
+    gate.wait_reached(MINUTE);
+    let run = started.wait_for("run.started")["run"].as_str().unwrap().to_owned();
+    let home = stage.sealed.state().join("windlass/runs").join(run).join("home-codex");
+    assert_eq!(std::fs::read_link(home.join("auth.json")).unwrap(), login);
+    let settings = std::fs::read_dir(&home).unwrap().filter_map(|entry| {
+        let path = entry.unwrap().path();
+        path.to_str()?.ends_with(".config.toml").then_some(path)
+    });
+    let settings: Vec<_> = settings.collect();
+    assert!(settings.len() == 1 && settings[0].exists(), "{settings:?}");
+    gate.open();
+    started.end().assert_ended(0, "completed", "turn_done");
+    assert!(!settings[0].exists(), "the settings may contain keys, and are gone with the turn");
+    assert!(!home.join("config.toml").exists());
 }

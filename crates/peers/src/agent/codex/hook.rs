@@ -60,7 +60,7 @@ pub(super) fn read_cwd(payload: &[u8]) -> Option<PathBuf> {
 fn read_tool(payload: Payload) -> ToolCall {
     let Payload { tool_name: name, tool_input: input, .. } = payload;
     let input = if name == tools::PATCH { patch::input(input) } else { input };
-    ToolCall { tool: tools::name(&name), name, input }
+    ToolCall { tool: tools::name(&name), name: tools::own_name(&name).to_owned(), input }
 }
 
 /// Counts the shell as a tool that reads. Rules that name the shell still apply to it.
@@ -170,6 +170,8 @@ mod tests {
         );
         assert_eq!((patch.tool, &patch.input["file_path"]), (ToolName::Edit, &json!("a")));
         assert_eq!(tool(TOOL, "mcp__x__y", json!({})).tool, ToolName::Mcp);
+        let subagent = tool(TOOL, "collaborationspawn_agent", json!({}));
+        assert_eq!((subagent.tool, subagent.name.as_str()), (ToolName::Task, "spawn_agent"));
         assert_eq!(tool(TOOL, "brand_new", json!({})).tool, ToolName::Other);
     }
 

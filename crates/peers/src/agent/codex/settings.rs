@@ -73,7 +73,7 @@ impl ShellSandbox {
         match isolation {
             // Whoever can write git's settings and hooks can run programs outside the sandbox.
             Isolation::Strict => ShellSandbox { mode: WORKSPACE, has_network, folders: own },
-            Isolation::Permissive if wanted != Some(WORKSPACE) => {
+            Isolation::Permissive if !matches!(wanted, Some(WORKSPACE | READ_ONLY)) => {
                 ShellSandbox { mode: FREE, has_network, folders: Vec::new() }
             }
             Isolation::Minimal | Isolation::Permissive => ShellSandbox {

@@ -27,26 +27,30 @@ pub(super) const HAS: &[ToolName] = &[
     ToolName::Plan,
 ];
 
-/// The groups of tools whose names hooks get in front of the tool's own, without a space.
-const GROUPS: [&str; 3] = ["collaboration", "multi_agent_v1", "functions"];
-/// The group of tools that tell the time and wait.
-const CLOCK: &str = "clock";
+/// The groups of tools. Hooks get the name of the group and of the tool as one word.
+const GROUPS: [&str; 4] = ["collaboration", "multi_agent_v1", "functions", "clock"];
+
+/// Returns the name of a tool without its group, as rules write it.
+pub(super) fn own_name(name: &str) -> &str {
+    let own = GROUPS.iter().find_map(|group| name.strip_prefix(group));
+    own.filter(|own| !own.is_empty()).unwrap_or(name)
+}
 
 /// Returns the canonical name of a tool. A tool that the presets do not list is `Other`.
 pub(super) fn name(name: &str) -> ToolName {
     if name.starts_with("mcp__") {
         return ToolName::Mcp;
     }
-    match GROUPS.iter().find_map(|group| name.strip_prefix(group)).unwrap_or(name) {
+    match own_name(name) {
         SHELL | "shell" | "local_shell" | "exec_command" | "write_stdin" => ToolName::Shell,
         PATCH => ToolName::Edit,
         "view_image" => ToolName::Read,
         WEB_SEARCH => ToolName::WebSearch,
         SUBAGENT | "followup_task" | "send_message" | "send_input" | "interrupt_agent" | "list_agents"
         | "resume_agent" | "wait" | "wait_agent" | "close_agent" => ToolName::Task,
-        "update_plan" | "get_goal" | "create_goal" | "update_goal" | "tool_search" => ToolName::Plan,
+        "update_plan" | "get_goal" | "create_goal" | "update_goal" | "tool_search" | "sleep"
+        | "curr_time" | "__curr_time" => ToolName::Plan,
         asks if is_question(asks) => ToolName::Plan,
-        clock if clock.starts_with(CLOCK) => ToolName::Plan,
         "list_mcp_resources" | "list_mcp_resource_templates" | "read_mcp_resource" => ToolName::Mcp,
         _ => ToolName::Other,
     }
@@ -69,6 +73,7 @@ mod tests {
             ("spawn_agent", ToolName::Task),
             ("functionsview_image", ToolName::Read),
             ("clocksleep", ToolName::Plan),
+            ("clock", ToolName::Other),
             ("mcp__collaboration__spawn_agent", ToolName::Mcp),
             ("request_user_input_async", ToolName::Plan),
             ("collaboration", ToolName::Other),
@@ -76,5 +81,7 @@ mod tests {
         ] {
             assert_eq!(name(written), expected, "{written}");
         }
+        assert_eq!(own_name("collaborationspawn_agent"), "spawn_agent");
+        assert_eq!(own_name("mcp__x__y"), "mcp__x__y");
     }
 }

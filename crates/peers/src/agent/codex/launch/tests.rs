@@ -206,6 +206,20 @@ fn the_isolation_decides_what_stays_of_the_users_settings() {
 }
 
 #[test]
+fn permissive_is_no_wider_than_the_users_own_sandbox() {
+    for (own, expected) in [
+        ("", "danger-full-access"),
+        ("sandbox_mode = \"danger-full-access\"", "danger-full-access"),
+        ("sandbox_mode = \"workspace-write\"", "workspace-write"),
+        ("sandbox_mode = \"read-only\"", "workspace-write"),
+    ] {
+        let mut orders = orders(Isolation::Permissive);
+        own.clone_into(&mut orders.user);
+        assert_eq!(orders.settings()["sandbox_mode"].as_str(), Some(expected), "{own}");
+    }
+}
+
+#[test]
 fn settings_that_are_no_toml_count_as_none() {
     let mut orders = orders(Isolation::Permissive);
     orders.user = "model = [".to_owned();
