@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use rustix::process::Signal;
 use serde_json::json;
 use windlass_testkit::procs::Proc;
-use windlass_testkit::{Model, rate_limit, require_agent, say, server_error, unauthorized, wait};
+use windlass_testkit::{Model, rate_limit, require_agent, say, server_error, tool, unauthorized, wait};
 
 use crate::stage::{LONG, Stage};
 
@@ -55,4 +55,20 @@ fn a_refused_key_and_an_unknown_model_end_the_run_at_once() {
     let ended = stage.run_once(&model, "work", &["--model", "scripted/nope"]);
     let detail = ended.finished()["detail"].as_str().unwrap_or_default();
     assert!(detail.contains("Model not found: scripted/nope"), "{}", ended.story());
+}
+
+#[test]
+fn a_long_limit_of_a_subagent_is_one_of_the_session() {
+    let stage = Stage::new(require_agent!("opencode"));
+    let task = json!({"description": "d", "prompt": "SUBTASK", "subagent_type": "general"});
+    let model = Model::script([tool("task", task)])
+        .subagents([rate_limit(Duration::from_secs(3600))])
+        .default(say("early"))
+        .start();
+    let started = stage.start(stage.once(&model, "work", &[]));
+    started.wait_for("run.waiting");
+    started.signal(Signal::INT);
+    let ended = started.end();
+    assert_eq!(ended.events("rate_limit").len(), 1, "{}", ended.story());
+    stage.assert_nobody_left();
 }

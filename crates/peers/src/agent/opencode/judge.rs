@@ -1,12 +1,25 @@
 //! The end of a turn, where OpenCode says more on its standard error than in its output.
 
-use windlass_core::event::SessionVerdict;
+use windlass_core::event::{SessionFailure, SessionVerdict};
 
 use super::super::transcript::{ProcessEnd, Transcript};
 
+/// The start of an error of OpenCode's own database.
+const DATABASE: &str = "Failed query:";
+
 /// Judges how a turn went. OpenCode colours its errors even where nobody sees colours.
+///
+/// Now and then OpenCode cannot open its database and ends before it does anything. The next attempt succeeds.
 pub(super) fn judge(transcript: &Transcript, over: ProcessEnd<'_>, stderr: &str) -> SessionVerdict {
-    transcript.judge(over, &without_colours(stderr))
+    let has_begun = transcript.last_message().is_some();
+    match transcript.judge(over, &without_colours(stderr)) {
+        SessionVerdict::Failed { cause: SessionFailure::Process, what }
+            if !has_begun && what.contains(DATABASE) =>
+        {
+            SessionVerdict::Transient { what }
+        }
+        verdict => verdict,
+    }
 }
 
 /// Removes the escape sequences of terminals.
@@ -32,8 +45,7 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn an_error_is_told_without_its_colours() {
+    fn judged(stderr: &str) -> SessionVerdict {
         let exit = ExitFile {
             v: 1,
             code: Some(1),
@@ -42,9 +54,20 @@ mod tests {
             spawn_error: None,
             too_much_output: false,
         };
-        let stderr = "\u{1b}[91m\u{1b}[1mError: \u{1b}[0mSession not found\u{1b}";
-        let verdict = judge(&Transcript::default(), ProcessEnd::Exited(&exit), stderr);
-        let SessionVerdict::Failed { what, .. } = verdict else { panic!("{verdict:?}") };
-        assert_eq!(what, "ended with code 1: Error: Session not found");
+        judge(&Transcript::default(), ProcessEnd::Exited(&exit), stderr)
+    }
+
+    #[test]
+    fn an_error_is_told_without_its_colours() {
+        let verdict = judged("\u{1b}[91m\u{1b}[1mError: \u{1b}[0mSession not found\u{1b}");
+        let what = "ended with code 1: Error: Session not found".to_owned();
+        assert_eq!(verdict, SessionVerdict::Failed { cause: SessionFailure::Process, what });
+    }
+
+    #[test]
+    fn a_database_that_does_not_open_is_tried_again() {
+        let stderr = "\u{1b}[91mError: \u{1b}[0mUnexpected error\n\nFailed query: PRAGMA wal_checkpoint(PASSIVE)\nparams: ";
+        let verdict = judged(stderr);
+        assert!(matches!(verdict, SessionVerdict::Transient { .. }), "{verdict:?}");
     }
 }

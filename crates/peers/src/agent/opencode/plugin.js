@@ -80,10 +80,8 @@ function onPart(part) {
   else if (prints) print(line, own, { part })
 }
 
-function onStatus(client, status) {
-  if (status.type === "idle") prints = true
-  if (status.type !== "retry") return
-  const { attempt, message, next } = status
+// A subagent may wait as well, and the session waits for it.
+function onRetry(client, { attempt, message, next }) {
   const gives_up = next - Date.now() > LONG_WAIT
   print("windlass_retry", own, { attempt, message, next, gives_up })
   if (gives_up) void client.session.abort({ path: { id: own } }).catch(() => {})
@@ -92,8 +90,9 @@ function onStatus(client, status) {
 function onEvent(client, { type, properties }) {
   if (own === null || stopped) return
   if (type === "message.part.updated") onPart(properties.part)
+  if (type === "session.status" && properties.status.type === "retry") onRetry(client, properties.status)
   if (properties.sessionID !== own) return
-  if (type === "session.status") onStatus(client, properties.status)
+  if (type === "session.status" && properties.status.type === "idle") prints = true
   if (type === "session.error" && properties.error) print("windlass_error", own, { error: properties.error })
 }
 
@@ -133,7 +132,7 @@ function read(file) {
   }
 }
 
-// Removes what OpenCode wrote into a folder of settings when it started.
+// Removes what OpenCode wrote into a folder of settings when it read them.
 function tidy(folder) {
   const ignore = path.join(folder, ".gitignore")
   if (read(ignore) === IGNORED) fs.rmSync(ignore)
@@ -163,6 +162,8 @@ export default {
   id: "windlass",
   server: async ({ client, directory, worktree }) => {
     tidyAll(directory, worktree)
+    // OpenCode may read its settings once more just before it ends.
+    process.on("exit", () => tidyAll(directory, worktree))
     return {
       config: async (config) => {
         // Without this plugin, this rule denies every tool.
