@@ -49,6 +49,8 @@ impl Given {
         let settings = SessionSettings {
             driver,
             models: Vec::new(),
+            fallback: Vec::new(),
+            switch_back: false,
             effort: None,
             isolation: self.isolation,
             permissions: self.permissions.clone(),
@@ -58,6 +60,7 @@ impl Given {
         };
         let plan = SessionPlan {
             env: Default::default(),
+            driver: None,
             session: SessionId::new("11111111-1111-4111-8111-111111111111"),
             resume: self.resume,
             prompt: "-x \"{input}\"\n".into(),

@@ -149,7 +149,7 @@ fn callable(entry: &WorkflowEntry) -> Workflow {
 }
 
 fn abilities(can: Capabilities) -> BTreeSet<Ability> {
-    let Capabilities { stop_block, resume, questions, permissions, plugins, schema, effort, .. } = can;
+    let Capabilities { stop_block, resume, questions, permissions, plugins, effort, .. } = can;
     let can = [
         (Ability::StopBlock, stop_block),
         (Ability::Resume, resume),
@@ -157,7 +157,6 @@ fn abilities(can: Capabilities) -> BTreeSet<Ability> {
         (Ability::Permissions, permissions),
         (Ability::Effort, effort),
         (Ability::Plugins, plugins),
-        (Ability::Schema, schema),
     ];
     can.into_iter().filter(|(_, can)| *can).map(|(ability, _)| ability).collect()
 }

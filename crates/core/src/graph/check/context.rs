@@ -14,8 +14,6 @@ pub enum Ability {
     Resume,
     /// The agent CLI loads Claude Code plugins: `mode: plugin`, `plugins`.
     Plugins,
-    /// The answer can be required to fit a schema: `schema`.
-    Schema,
     /// The agent can ask a person in the middle of a turn.
     Questions,
     /// The agent CLI asks Windlass about each tool call: `tools`.

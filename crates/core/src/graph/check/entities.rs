@@ -194,9 +194,6 @@ fn abilities_of(
         Some(LoopMode::Plugin) => need(Ability::Plugins, "turns.mode", "`mode: plugin`"),
         Some(LoopMode::Fresh) | None => {}
     }
-    if session.schema.is_some() {
-        need(Ability::Schema, "schema", "`schema`");
-    }
     if node.surroundings.effort.is_some() {
         need(Ability::Effort, "effort", "`effort`");
     }

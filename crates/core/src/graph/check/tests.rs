@@ -57,7 +57,6 @@ fn known(registry: &Registry) -> CheckContext<'_> {
         Ability::StopBlock,
         Ability::Resume,
         Ability::Plugins,
-        Ability::Schema,
         Ability::Questions,
         Ability::Permissions,
         Ability::Effort,

@@ -15,23 +15,23 @@ pub(super) const FOLDER: &str = ".gemini";
 /// Moves that folder.
 pub(super) const VARIABLE: &str = "GEMINI_CLI_HOME";
 
-/// What the CLI needs to log in, which it also renews.
+/// The files with the login, which the CLI also renews.
 const LOGIN: &[&str] =
     &["oauth_creds.json", "google_accounts.json", "gemini-credentials.json", "installation_id"];
-/// What belongs to the user's own settings.
+/// The files that belong to the user's own settings.
 const OWN: &[&str] = &["acknowledgments", "agents", "commands", "mcp-oauth-tokens.json", "skills"];
 
 /// The paths in a turn's private home.
 #[derive(Debug)]
-pub(super) struct PrivateHome {
+pub(super) struct GeminiHome {
     pub(super) dir: PathBuf,
     /// The folder of conversations, which outlives the turn.
     kept: PathBuf,
 }
 
-impl PrivateHome {
-    pub(super) fn of(paths: &TurnPaths<'_>) -> PrivateHome {
-        PrivateHome { dir: paths.dir.join("home"), kept: paths.home.join("tmp") }
+impl GeminiHome {
+    pub(super) fn of(paths: &TurnPaths<'_>) -> GeminiHome {
+        GeminiHome { dir: paths.dir.join("home"), kept: paths.home.join("tmp") }
     }
 
     pub(super) fn settings(&self) -> PathBuf {

@@ -8,7 +8,7 @@ use std::path::Path;
 use windlass_core::launch::files::INPUT;
 
 use super::super::turn::{Prepared, TurnPaths, TurnRequest, UserEnvironment};
-use super::home::{PrivateHome, VARIABLE, user_home};
+use super::home::{GeminiHome, VARIABLE, user_home};
 use super::{policy, settings, trust};
 
 /// The file that may contain keys from the user's settings.
@@ -34,7 +34,7 @@ pub(super) fn prepare(
     paths: &TurnPaths<'_>,
     outside: &UserEnvironment<'_>,
 ) -> Prepared {
-    let home = PrivateHome::of(paths);
+    let home = GeminiHome::of(paths);
     let input = paths.dir.join(INPUT);
     let isolation = turn.settings.isolation;
     let is_trusted = trust::trusts_project(isolation, Path::new(turn.workspace));

@@ -12,7 +12,8 @@ use super::super::dialect::ReadLine;
 use super::super::lines::{TEXT_MAX, cut_text, shorten};
 use super::super::stamp;
 use super::schema::{
-    ErrorLine, InitLine, Kind, MessageLine, NamedError, ResultLine, Telling, ToolResultLine, ToolUseLine,
+    GeminiError, GeminiFault, GeminiInit, GeminiInput, GeminiKind, GeminiMessage, GeminiResult,
+    GeminiToolResult, GeminiToolUse,
 };
 use super::tools;
 
@@ -49,7 +50,7 @@ impl GeminiReader {
         match kind_at_start(line) {
             Some(kind) => self.read_kind(kind, line, out),
             None => {
-                let Kind { kind } = serde_json::from_str(line)?;
+                let GeminiKind { kind } = serde_json::from_str(line)?;
                 self.read_kind(&kind, line, out)
             }
         }
@@ -68,7 +69,7 @@ impl GeminiReader {
             "result" => self.result(line, out),
             other => {
                 // Unknown, but a line of JSON.
-                let Kind { .. } = serde_json::from_str(line)?;
+                let GeminiKind { .. } = serde_json::from_str(line)?;
                 out.push(AgentEvent::Unknown { what: other.to_owned() });
                 Ok(())
             }
@@ -76,7 +77,7 @@ impl GeminiReader {
     }
 
     fn message(&mut self, line: &str, out: &mut Vec<AgentEvent>) -> Read {
-        let line: MessageLine<'_> = serde_json::from_str(line)?;
+        let line: GeminiMessage<'_> = serde_json::from_str(line)?;
         // The other role is the user's, whose prompt Windlass knows.
         if line.role != "assistant" {
             self.close(out);
@@ -103,7 +104,7 @@ impl GeminiReader {
 
     /// Reads an error that does not end the turn by itself.
     fn error(&mut self, line: &str, out: &mut Vec<AgentEvent>) -> Read {
-        let ErrorLine { severity, message } = serde_json::from_str(line)?;
+        let GeminiError { severity, message } = serde_json::from_str(line)?;
         if !message.starts_with(HELD) {
             self.last_error = Some(message.clone().into_owned());
             out.push(AgentEvent::Notice { about: severity.into_owned(), text: message.into_owned() });
@@ -112,7 +113,7 @@ impl GeminiReader {
     }
 
     fn result(&mut self, text: &str, out: &mut Vec<AgentEvent>) -> Read {
-        let line: ResultLine<'_> = serde_json::from_str(text)?;
+        let line: GeminiResult<'_> = serde_json::from_str(text)?;
         if let Some(error) = &line.error
             && let Some(wait) = quota::wait(&error.message)
         {
@@ -151,13 +152,13 @@ fn kind_at_start(line: &str) -> Option<&str> {
 }
 
 fn init(line: &str, out: &mut Vec<AgentEvent>) -> Read {
-    let InitLine { session_id, model } = serde_json::from_str(line)?;
+    let GeminiInit { session_id, model } = serde_json::from_str(line)?;
     out.push(AgentEvent::SessionInit { session: session_id, model, tools: Vec::new() });
     Ok(())
 }
 
 fn tool_use(line: &str, out: &mut Vec<AgentEvent>) -> Read {
-    let line: ToolUseLine<'_> = serde_json::from_str(line)?;
+    let line: GeminiToolUse<'_> = serde_json::from_str(line)?;
     let input = line.parameters.map(|input| input.get()).unwrap_or_default();
     out.push(AgentEvent::ToolUse {
         id: line.tool_id,
@@ -171,7 +172,7 @@ fn tool_use(line: &str, out: &mut Vec<AgentEvent>) -> Read {
 }
 
 fn tool_result(line: &str, out: &mut Vec<AgentEvent>) -> Read {
-    let line: ToolResultLine<'_> = serde_json::from_str(line)?;
+    let line: GeminiToolResult<'_> = serde_json::from_str(line)?;
     let error = line.error.unwrap_or_default();
     let said = line.output.filter(|output| !output.is_empty()).unwrap_or(error.message);
     out.push(AgentEvent::ToolResult {
@@ -189,7 +190,7 @@ const NO_HOOK: &[&str] = &["invalid_tool_params", "tool_not_registered", "unhand
 
 /// Returns the most informative field of a tool's input, or else the whole input, shortened.
 fn summarise(input: &str) -> String {
-    let told: Telling = serde_json::from_str(input).unwrap_or_default();
+    let told: GeminiInput = serde_json::from_str(input).unwrap_or_default();
     let told =
         [told.command, told.file_path, told.query, told.pattern, told.dir_path, told.prompt, told.name];
     let text = told.into_iter().flatten().find(|text| !text.is_empty());
@@ -199,7 +200,7 @@ fn summarise(input: &str) -> String {
 /// Describes the failure of a turn by the name of the CLI's error. The name is `unknown` for every answer of
 /// the model's service and of the network; then only the exit code has the HTTP status
 /// ([`judge`](super::judge)).
-fn failure(error: &NamedError<'_>) -> TurnFailure {
+fn failure(error: &GeminiFault<'_>) -> TurnFailure {
     let cause = match error.kind.as_ref() {
         "unknown" | "ApiError" => FailureCause::Api(ApiTrouble::Transient),
         "TerminalQuotaError" | "RetryableQuotaError" => FailureCause::Api(ApiTrouble::RateLimit),

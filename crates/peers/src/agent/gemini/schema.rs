@@ -7,21 +7,21 @@ use serde_json::value::RawValue;
 use windlass_core::usage::Usage;
 
 #[derive(Deserialize)]
-pub(super) struct Kind<'a> {
+pub(super) struct GeminiKind<'a> {
     #[serde(rename = "type", borrow)]
     pub(super) kind: Cow<'a, str>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub(super) struct InitLine {
+pub(super) struct GeminiInit {
     pub(super) session_id: String,
     pub(super) model: String,
 }
 
 /// A part of a message of the agent, or the prompt.
 #[derive(Deserialize)]
-pub(super) struct MessageLine<'a> {
+pub(super) struct GeminiMessage<'a> {
     #[serde(borrow, default)]
     pub(super) role: Cow<'a, str>,
     #[serde(borrow, default)]
@@ -32,7 +32,7 @@ pub(super) struct MessageLine<'a> {
 }
 
 #[derive(Deserialize)]
-pub(super) struct ToolUseLine<'a> {
+pub(super) struct GeminiToolUse<'a> {
     #[serde(default)]
     pub(super) tool_name: String,
     #[serde(default)]
@@ -42,7 +42,7 @@ pub(super) struct ToolUseLine<'a> {
 }
 
 #[derive(Deserialize)]
-pub(super) struct ToolResultLine<'a> {
+pub(super) struct GeminiToolResult<'a> {
     #[serde(default)]
     pub(super) tool_id: String,
     #[serde(borrow, default)]
@@ -50,11 +50,11 @@ pub(super) struct ToolResultLine<'a> {
     #[serde(borrow, default)]
     pub(super) output: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
-    pub(super) error: Option<NamedError<'a>>,
+    pub(super) error: Option<GeminiFault<'a>>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct ErrorLine<'a> {
+pub(super) struct GeminiError<'a> {
     #[serde(borrow, default)]
     pub(super) severity: Cow<'a, str>,
     #[serde(borrow, default)]
@@ -62,18 +62,18 @@ pub(super) struct ErrorLine<'a> {
 }
 
 #[derive(Deserialize)]
-pub(super) struct ResultLine<'a> {
+pub(super) struct GeminiResult<'a> {
     #[serde(borrow, default)]
     pub(super) status: Cow<'a, str>,
     #[serde(borrow, default)]
-    pub(super) error: Option<NamedError<'a>>,
+    pub(super) error: Option<GeminiFault<'a>>,
     #[serde(default)]
-    pub(super) stats: Stats,
+    pub(super) stats: GeminiStats,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub(super) struct NamedError<'a> {
+pub(super) struct GeminiFault<'a> {
     #[serde(rename = "type", borrow)]
     pub(super) kind: Cow<'a, str>,
     #[serde(borrow)]
@@ -83,7 +83,7 @@ pub(super) struct NamedError<'a> {
 /// The tokens of this process, of all models together.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub(super) struct Stats {
+pub(super) struct GeminiStats {
     total_tokens: u64,
     /// Includes those from the cache.
     input_tokens: u64,
@@ -92,7 +92,7 @@ pub(super) struct Stats {
     cached: u64,
 }
 
-impl Stats {
+impl GeminiStats {
     pub(super) fn usage(&self) -> Usage {
         Usage {
             input_tokens: self.input_tokens.saturating_sub(self.cached),
@@ -106,7 +106,7 @@ impl Stats {
 /// The inputs of a tool that tell people most.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub(super) struct Telling {
+pub(super) struct GeminiInput {
     pub(super) command: Option<String>,
     pub(super) file_path: Option<String>,
     pub(super) dir_path: Option<String>,

@@ -241,19 +241,20 @@ fn entities_are_looked_up_before_a_run() {
 fn a_driver_must_exist_and_be_able() {
     let in_session = crate::graph::workflow::TurnLoop { mode: Some(LoopMode::InSession), ..turns(3) };
     let resume = crate::graph::workflow::TurnLoop { mode: Some(LoopMode::Resume), ..turns(3) };
+    let plugin = crate::graph::workflow::TurnLoop { mode: Some(LoopMode::Plugin), ..turns(3) };
     let builder = Builder::new("w")
         .settings(SessionOptions { driver: Some("codx".into()), ..SessionOptions::default() })
         .start(prompt("a").id("a").driver("nobody"))
         .then(prompt("b").id("b").driver("codex").turns(in_session))
         .then(prompt("c").id("c").driver("codex").turns(resume))
-        .then(prompt("d").id("d").driver("codex").schema(json!({})));
+        .then(prompt("d").id("d").driver("codex").schema(json!({})))
+        .then(prompt("e").id("e").driver("codex").turns(plugin));
     assert_eq!(
         said(builder),
         [
             "error: there is no driver `codx` → settings.driver (did you mean `codex`?)",
             "error: there is no driver `nobody` → a.driver (the drivers are claude, codex)",
-            "error: driver `codex` cannot do what `mode: in_session` needs → b.turns.mode (it works with claude)",
-            "error: driver `codex` cannot do what `schema` needs → d.schema (it works with claude)",
+            "error: driver `codex` cannot do what `mode: plugin` needs → e.turns.mode (it works with claude)",
         ]
     );
 }
@@ -261,7 +262,7 @@ fn a_driver_must_exist_and_be_able() {
 #[test]
 fn the_driver_of_a_block_holds_in_it() {
     let builder = Builder::new("w").start(
-        task_loop().id("t").driver("codex").each(|task| task.then(prompt("a").id("a").schema(json!({})))),
+        task_loop().id("t").driver("codex").each(|task| task.then(prompt("a").id("a").effort(Effort::High))),
     );
     assert_eq!(said(builder).len(), 1);
 }
