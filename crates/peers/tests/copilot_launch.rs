@@ -189,7 +189,7 @@ fn the_home_of_a_turn_has_the_login_and_the_conversations_of_the_run() {
         Path::new("/run/turn/copilot/session-state").into(),
         Path::new("/run/home-copilot/session-state").into(),
     );
-    assert_eq!(strict.links, [conversations.clone()]);
+    assert_eq!(strict.links, std::slice::from_ref(&conversations));
     assert!(strict.files.iter().any(|(file, _)| file.starts_with(&conversations.1)));
 
     let permissive = prepared(settings("permissive"), plan("x"), None, &outside);

@@ -32,7 +32,7 @@ pub(super) const SECRETS: &[&str] = &[
     "copilot/session-store.db-shm",
 ];
 
-/// What `permissive` adds to the settings: everything that the user set up, but not what the user once allowed.
+/// The files and folders that `permissive` adds to the settings: all that the user set up, but not what the user once allowed.
 const USERS_OWN: &[&str] = &[
     "mcp-config.json",
     "mcp-oauth-config",
