@@ -117,7 +117,7 @@ pub mod files {
     pub const STARTED: &str = "started";
     /// The standard input of a child that Windlass can talk to while it runs. Append-only.
     pub const INPUT: &str = "input";
-    /// What the dialect needs to continue a conversation that another owner began.
+    /// The notes with which a dialect continues a conversation that another owner began.
     pub const CONVERSATION: &str = "conversation.json";
     pub const STDOUT: &str = "stdout";
     pub const STDERR: &str = "stderr";

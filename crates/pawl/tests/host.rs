@@ -12,7 +12,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use hosted::{Folder, program, shell};
 use rustix::process::Signal;
-use windlass_core::launch::{EndedBy, ExitFile, LAUNCH_VERSION, files};
+use windlass_core::launch::{EndedBy, ExitFile, LAUNCH_VERSION, LineMark, files};
 
 fn exited(code: i32) -> ExitFile {
     ExitFile {
@@ -166,6 +166,17 @@ fn a_stopped_child_past_its_deadline_ends_without_the_grace() {
     let mut folder = shell("kill -STOP $$");
     folder.launch.deadline_ms = Some(100);
     assert_eq!(folder.run_host(), ExitFile { ended_by: Some(EndedBy::Deadline), ..killed(15) });
+}
+
+#[test]
+fn a_child_that_does_not_end_after_its_input_is_asked_to_end() {
+    let mut folder = shell("trap 'exit 3' TERM; cat; while :; do sleep 0.01; done");
+    fs::write(folder.file("input"), "all of it\n\u{4}").expect("an input");
+    folder.launch.stdin = Some(folder.file("input").display().to_string());
+    folder.launch.stdin_until = Some(LineMark { key: "type".into(), value: "result".into() });
+    folder.launch.linger_ms = Some(500);
+    assert_eq!(folder.run_host(), ExitFile { ended_by: Some(EndedBy::Linger), ..exited(3) });
+    assert_eq!(folder.read(files::STDOUT), "all of it\n");
 }
 
 #[test]

@@ -420,3 +420,28 @@ fn the_plan_chooses_the_model_and_the_node_the_effort() {
     let next = argv(&SessionPlan { model: Some("sonnet".into()), ..plan() });
     assert!(has(&next, ["--model", "sonnet"]) && !has(&next, ["--model", "opus"]), "{next:?}");
 }
+
+#[test]
+fn an_agent_of_a_protocol_gets_its_arguments_and_its_notes() {
+    let mut given = spec();
+    given.node.driver.name = "acp".into();
+    given.node.driver.program = "/opt/my agents/opencode".into();
+    given.node.driver.args = vec!["acp".into(), "--odd; $x".into()];
+    given.system = Some("You are kind.".into());
+    let plan = SessionPlan { holds_stop: true, ..plan() };
+    let first = prepared(&given, &plan, &UserEnvironment::default());
+    assert_eq!(first.launch.argv, ["/opt/my agents/opencode", "acp", "--odd; $x"]);
+    let mark = LineMark { key: "id".into(), value: "windlass-last".into() };
+    assert_eq!(
+        (first.launch.stdin.as_deref(), first.launch.stdin_until.clone()),
+        (Some("/d/input"), Some(mark))
+    );
+    assert!(first.launch.env.contains(&("OPENCODE_PERMISSION".into(), r#"{"*":"ask"}"#.into())));
+    assert_eq!(file(&first, "input")["method"], "initialize");
+    let notes = file(&first, "conversation.json");
+    assert_eq!((&notes["prompt"], &notes["role"]), (&json!(plan.prompt), &json!("You are kind.")));
+    assert_eq!((&notes["session"], &notes["holds_stop"]), (&Value::Null, &json!(true)));
+    let resumed = SessionPlan { resume: true, ..plan };
+    let notes = file(&prepared(&given, &resumed, &UserEnvironment::default()), "conversation.json");
+    assert_eq!((&notes["session"], &notes["role"]), (&json!(resumed.session), &Value::Null));
+}

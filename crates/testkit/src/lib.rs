@@ -6,11 +6,13 @@
 //! - [`recorder`]: a model that keeps the requests of any agent CLI, and refuses them.
 //! - [`programs`]: finds the `windlass` binary. [`agents`]: finds the agent CLIs. [`skip!`]: skips a test
 //!   whose program is missing.
+//! - [`acp_agent`]: a fake agent that speaks the Agent Client Protocol.
 //! - [`plugin`]: plugin folders with example workflows.
 //! - [`procs`]: live processes below a process. [`wait`]: polling with a deadline.
 //!
 //! If its own preconditions fail, everything here panics with a text that says what is missing.
 
+pub mod acp_agent;
 pub mod agents;
 pub mod env;
 pub mod model;

@@ -136,7 +136,7 @@ async fn cancel_turns(context: &RunContext, site: Option<&SessionSite>, dirs: &[
     let runs = |dir: &&PathBuf| matches!(child_state(dir), ChildState::Running { .. });
     let told: Vec<&PathBuf> = dirs.iter().filter(runs).filter(|dir| cancel(&**dialect, dir)).collect();
     let end = Instant::now() + CANCEL_MAX.min(Duration::from_millis(context.spec.limits.grace_ms));
-    while told.iter().any(|dir| runs(dir)) && Instant::now() < end {
+    while told.iter().any(&runs) && Instant::now() < end {
         tokio::time::sleep(LOOK_EVERY).await;
     }
 }

@@ -14,10 +14,10 @@ use super::super::dialect::ReadLine;
 use super::failure;
 use super::hook::{self, Answer, STOP, Stopped};
 use super::launch::Notes;
-use super::options::{Choice, NotOffered, Opened};
+use super::options::{NotOffered, OpenedSession, OptionChoice};
 use super::permission::Permissions;
 use super::updates::Updates;
-use super::usage;
+use super::usage::PromptUsage;
 use super::wire::{
     self, INITIALIZE, Initialized, Message, PermissionParams, PromptResult, RpcError, UpdateParams,
 };
@@ -35,9 +35,10 @@ pub(super) struct Conversation {
     session: String,
     /// The agent may be repeating an old conversation until it is open.
     is_open: bool,
-    choices: VecDeque<Choice>,
+    choices: VecDeque<OptionChoice>,
     updates: Updates,
     permissions: Permissions,
+    usage: PromptUsage,
     /// The money that the conversation had cost when it was opened, or after the last prompt.
     cost_before: Option<f64>,
     due: Vec<Vec<u8>>,
@@ -111,12 +112,12 @@ impl Conversation {
         answer: Result<&str, &RpcError>,
         out: &mut Vec<AgentEvent>,
     ) -> serde_json::Result<()> {
-        let opened: Opened = match answer {
+        let opened: OpenedSession = match answer {
             // `session/load` may have no result.
-            Ok("null") => Opened::default(),
+            Ok("null") => OpenedSession::default(),
             Ok(result) => serde_json::from_str(result)?,
             Err(error) => {
-                self.fail(failure::of_error("session", error), out);
+                self.fail(failure::of_opening(error), out);
                 return Ok(());
             }
         };
@@ -190,7 +191,7 @@ impl Conversation {
             Ok(result) => {
                 let result: PromptResult = serde_json::from_str(result)?;
                 let spent = self.spent();
-                let usage = usage::read(&result, &self.agent, spent);
+                let usage = self.usage.of(&result, &self.agent, spent);
                 let failure = failure::of_result(&result, &self.agent, text.as_deref());
                 TurnResult { failure, text: text.clone(), usage, num_turns: 1, ..TurnResult::default() }
             }
@@ -342,7 +343,7 @@ impl ReadLine for Conversation {
 
     fn has_reply(&self, request: &str, input: &[u8]) -> bool {
         let Some(number) = stopped(request) else { return self.permissions.has_response(request, input) };
-        let next = format!(r#""id":"{}","#, wire::prompt_id(number.saturating_add(1)));
-        input.contains(&END_OF_INPUT) || memchr::memmem::find(input, next.as_bytes()).is_some()
+        let next = Value::from(wire::prompt_id(number.saturating_add(1))).to_string();
+        input.contains(&END_OF_INPUT) || wire::has_line(input, &wire::beginning(&next))
     }
 }

@@ -1,4 +1,4 @@
-//! Why a prompt failed: the reasons to stop and the errors of JSON-RPC.
+//! Failures of a prompt: the reasons to stop and the errors of JSON-RPC.
 
 use serde_json::Value;
 use windlass_core::agent::{ApiTrouble, FailureCause, TurnFailure};
@@ -40,6 +40,15 @@ fn of_stop(reason: &str) -> Option<TurnFailure> {
         _ => return None,
     };
     Some(TurnFailure { cause, word: reason.to_owned(), said: Some(said.to_owned()) })
+}
+
+/// Returns the failure to open a conversation. An agent that does not find an old one will not find it later.
+pub(super) fn of_opening(error: &RpcError) -> TurnFailure {
+    let failure = of_error("session", error);
+    match error.code {
+        INTERNAL if status(error).is_none() => TurnFailure { cause: FailureCause::Other, ..failure },
+        _ => failure,
+    }
 }
 
 /// Returns the failure of a request.

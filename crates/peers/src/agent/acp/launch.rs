@@ -20,7 +20,7 @@ const LINGER_MS: u64 = 10_000;
 /// to all of them.
 const ASKS: &[(&str, &str, &str)] = &[("opencode", "OPENCODE_PERMISSION", r#"{"*":"ask"}"#)];
 
-/// What a conversation needs to know about its turn.
+/// The facts about a turn that its conversation needs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Notes {
     /// The turn, unique in the run. The ids of the agent's requests begin with it.

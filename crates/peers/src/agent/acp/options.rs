@@ -24,7 +24,7 @@ const ASKING: &[&str] =
 /// The result of a request that opens a conversation, as far as it offers choices.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Opened {
+pub(super) struct OpenedSession {
     pub(super) session_id: String,
     modes: Option<Modes>,
     models: Option<Models>,
@@ -61,19 +61,19 @@ struct ConfigOption {
 
 /// A request that chooses something.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Choice {
+pub(super) struct OptionChoice {
     pub(super) id: &'static str,
     pub(super) line: Vec<u8>,
 }
 
-/// What the user wants, and the agent does not offer.
+/// A wish of the user that the agent cannot fulfil.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NotOffered {
     Models,
     Effort,
 }
 
-impl Opened {
+impl OpenedSession {
     /// Returns the name of the current model, if the agent says it.
     pub(super) fn model(&self) -> String {
         let of_option = self.option("model").and_then(|option| option.current_value.as_str());
@@ -82,7 +82,7 @@ impl Opened {
     }
 
     /// Returns the requests that choose what the turn needs, and what the agent does not offer.
-    pub(super) fn choices(&self, session: &str, notes: &Notes) -> (Vec<Choice>, Vec<NotOffered>) {
+    pub(super) fn choices(&self, session: &str, notes: &Notes) -> (Vec<OptionChoice>, Vec<NotOffered>) {
         let (mut choices, mut missing) = (Vec::new(), Vec::new());
         choices.extend(self.mode(session).filter(|_| notes.asks));
         if let Some(model) = notes.model.as_deref().filter(|model| *model != self.model()) {
@@ -102,21 +102,21 @@ impl Opened {
     }
 
     /// Returns the request for a mode that asks, if the current one does not.
-    fn mode(&self, session: &str) -> Option<Choice> {
+    fn mode(&self, session: &str) -> Option<OptionChoice> {
         let modes = self.modes.as_ref().filter(|modes| UNASKING.contains(&modes.current_mode_id.as_str()))?;
         let is_offered = |id: &&&str| modes.available_modes.iter().any(|mode| mode.id == **id);
         let asking = ASKING.iter().find(is_offered)?;
         let params = json!({ "sessionId": session, "modeId": asking });
-        Some(Choice { id: SET_MODE, line: wire::request(SET_MODE, "session/set_mode", &params) })
+        Some(OptionChoice { id: SET_MODE, line: wire::request(SET_MODE, "session/set_mode", &params) })
     }
 
-    fn model_choice(&self, session: &str, model: &str) -> Option<Choice> {
+    fn model_choice(&self, session: &str, model: &str) -> Option<OptionChoice> {
         if let Some(option) = self.option("model") {
             return Some(option.choice(SET_MODEL, session, model));
         }
         self.models.as_ref()?;
         let params = json!({ "sessionId": session, "modelId": model });
-        Some(Choice { id: SET_MODEL, line: wire::request(SET_MODEL, "session/set_model", &params) })
+        Some(OptionChoice { id: SET_MODEL, line: wire::request(SET_MODEL, "session/set_model", &params) })
     }
 
     fn option(&self, category: &str) -> Option<&ConfigOption> {
@@ -133,8 +133,8 @@ impl ConfigOption {
         groups().any(is_it) || groups().any(|group| in_group(group).unwrap_or_default())
     }
 
-    fn choice(&self, id: &'static str, session: &str, value: &str) -> Choice {
+    fn choice(&self, id: &'static str, session: &str, value: &str) -> OptionChoice {
         let params = json!({ "sessionId": session, "configId": self.id, "value": value });
-        Choice { id, line: wire::request(id, "session/set_config_option", &params) }
+        OptionChoice { id, line: wire::request(id, "session/set_config_option", &params) }
     }
 }

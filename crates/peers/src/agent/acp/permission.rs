@@ -18,12 +18,12 @@ const FILES_MAX: usize = 100;
 pub(super) struct Permissions {
     /// The number of questions so far.
     asked: u32,
-    open: Vec<OpenRequest>,
+    open: Vec<OpenPermission>,
 }
 
 /// A request without a response.
 #[derive(Debug)]
-struct OpenRequest {
+struct OpenPermission {
     /// The agent's id for it, as JSON.
     id: String,
     options: Vec<PermissionOption>,
@@ -42,7 +42,7 @@ impl Permissions {
         out: &mut Vec<AgentEvent>,
     ) -> Option<Vec<u8>> {
         let calls = call.calls();
-        let mut request = OpenRequest { id: id.to_owned(), options, questions: Vec::new() };
+        let mut request = OpenPermission { id: id.to_owned(), options, questions: Vec::new() };
         if calls.len() > FILES_MAX {
             return Some(request.answered(&Answer::Refuse));
         }
@@ -71,7 +71,7 @@ impl Permissions {
     /// Decides whether the input of the agent has the response to the request of a question.
     pub(super) fn has_response(&self, question: &str, input: &[u8]) -> bool {
         let request = self.open.iter().find(|open| open.questions.iter().any(|own| own == question));
-        request.is_some_and(|request| is_answered(&request.id, input))
+        request.is_some_and(|request| wire::has_line(input, &wire::beginning(&request.id)))
     }
 
     /// Forgets a request that the agent no longer waits for. Adds its questions.
@@ -83,7 +83,7 @@ impl Permissions {
     }
 }
 
-impl OpenRequest {
+impl OpenPermission {
     fn answered(&self, answer: &Answer) -> Vec<u8> {
         wire::result(&self.id, &json!({ "outcome": self.outcome(answer) }))
     }
@@ -101,14 +101,4 @@ impl OpenRequest {
             None => json!({ "outcome": "cancelled" }),
         }
     }
-}
-
-/// Decides whether an input has the answer to a request of the agent, as a whole line.
-fn is_answered(id: &str, input: &[u8]) -> bool {
-    let beginning = wire::answer_to(id);
-    let is_it = |line: &[u8]| {
-        line.starts_with(beginning.as_bytes())
-            && serde_json::from_slice::<serde::de::IgnoredAny>(line).is_ok()
-    };
-    input.split(|byte| *byte == b'\n').any(is_it)
 }

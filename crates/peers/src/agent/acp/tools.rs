@@ -1,4 +1,4 @@
-//! What an agent says about its tools, in the words of Windlass.
+//! Tool calls of an agent, in the words of Windlass.
 //!
 //! The protocol has kinds of tools and no names. Where an agent gives the name as well, rules can use it.
 

@@ -1,4 +1,4 @@
-//! What an agent does during a prompt: `session/update` as events.
+//! The work of an agent during a prompt: `session/update` as events.
 //!
 //! Texts arrive in pieces of a few letters, and become one event when the message is complete. A tool call is shown
 //! once its input is known.
@@ -19,7 +19,7 @@ const OUTPUT_SHOWN: usize = 2000;
 /// The unfinished messages and tool calls of a conversation.
 #[derive(Debug, Default)]
 pub(super) struct Updates {
-    message: Piece,
+    message: GrowingMessage,
     calls: Vec<OpenCall>,
     /// The last complete message of the main conversation.
     last_message: Option<String>,
@@ -29,7 +29,7 @@ pub(super) struct Updates {
 
 /// The message that the agent is writing.
 #[derive(Debug, Default)]
-struct Piece {
+struct GrowingMessage {
     text: String,
     is_thought: bool,
     message_id: String,
@@ -74,7 +74,7 @@ impl Updates {
 
     /// Ends the message that the agent is writing.
     pub(super) fn end_message(&mut self, out: &mut Vec<AgentEvent>) {
-        let Piece { mut text, is_thought, message_id, side } = std::mem::take(&mut self.message);
+        let GrowingMessage { mut text, is_thought, message_id, side } = std::mem::take(&mut self.message);
         if text.trim().is_empty() {
             return;
         }
@@ -111,7 +111,8 @@ impl Updates {
             && self.message.message_id == message_id;
         if !is_same {
             self.end_message(out);
-            self.message = Piece { text: String::new(), is_thought, message_id: message_id.to_owned(), side };
+            self.message =
+                GrowingMessage { text: String::new(), is_thought, message_id: message_id.to_owned(), side };
         }
         self.message.text.push_str(&text);
         if self.message.text.len() > 2 * TEXT_MAX {

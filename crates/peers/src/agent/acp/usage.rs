@@ -21,14 +21,33 @@ struct Tokens {
 /// The only agent that is known to report the last step of a prompt in place of the whole.
 const REPORTS_LAST_STEP: &str = "OpenCode";
 
-/// Returns the usage of a prompt. It is partial where the agent does not report all of it.
-pub(super) fn read(result: &PromptResult, agent: &str, cost_usd: Option<f64>) -> Usage {
+/// The only agent that is known to count all prompts of its process.
+const COUNTS_PROCESS: &str = "Copilot";
+
+/// The usage of the prompts of a conversation.
+#[derive(Debug, Default)]
+pub(super) struct PromptUsage {
+    /// The usage that the agent reported for the last prompt.
+    last: Usage,
+}
+
+impl PromptUsage {
+    /// Returns the usage of a prompt, given its result.
+    pub(super) fn of(&mut self, result: &PromptResult, agent: &str, cost_usd: Option<f64>) -> Usage {
+        let reported = read(result, agent);
+        let before = std::mem::replace(&mut self.last, reported);
+        let own = if agent == COUNTS_PROCESS { reported.since(&before) } else { reported };
+        Usage { cost_usd, ..own }
+    }
+}
+
+/// Returns the usage in the result of a prompt. It is partial where the agent does not report all of it.
+fn read(result: &PromptResult, agent: &str) -> Usage {
     let tokens = result.usage.as_ref().and_then(|usage| Tokens::deserialize(usage).ok());
-    let usage = match tokens {
+    match tokens {
         Some(tokens) => Usage { is_partial: agent == REPORTS_LAST_STEP, ..tokens.usage() },
         None => quota(&result.meta),
-    };
-    Usage { cost_usd, ..usage }
+    }
 }
 
 impl Tokens {

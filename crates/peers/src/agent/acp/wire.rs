@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use windlass_core::launch::END_OF_INPUT;
@@ -173,16 +174,13 @@ pub(super) fn initialize() -> Vec<u8> {
 
 /// Writes a request.
 pub(super) fn request(id: &str, method: &str, params: &Value) -> Vec<u8> {
-    line(&format!(
-        r#"{{"jsonrpc":"2.0","id":{},"method":{},"params":{params}}}"#,
-        Value::from(id),
-        Value::from(method)
-    ))
+    let id = Value::from(id).to_string();
+    line(&format!(r#"{}"method":{},"params":{params}}}"#, beginning(&id), Value::from(method)))
 }
 
 /// Writes the result of a request of the agent. `id` is JSON.
 pub(super) fn result(id: &str, result: &Value) -> Vec<u8> {
-    line(&format!(r#"{}"result":{result}}}"#, answer_to(id)))
+    line(&format!(r#"{}"result":{result}}}"#, beginning(id)))
 }
 
 /// Refuses a request for something that Windlass did not offer.
@@ -221,12 +219,20 @@ pub(super) fn cancel(input: &[u8]) -> Vec<u8> {
 
 fn error(id: &str, code: i64, message: &str) -> Vec<u8> {
     let error = json!({ "code": code, "message": message });
-    line(&format!(r#"{}"error":{error}}}"#, answer_to(id)))
+    line(&format!(r#"{}"error":{error}}}"#, beginning(id)))
 }
 
-/// Returns the beginning of every answer to a request of the agent.
-pub(super) fn answer_to(id: &str) -> String {
+/// Returns the beginning of the line with this id. `id` is JSON.
+pub(super) fn beginning(id: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"#)
+}
+
+/// Decides whether an input has a whole line with this beginning. A former owner may have been killed in a line.
+pub(super) fn has_line(input: &[u8], beginning: &str) -> bool {
+    let is_it = |line: &[u8]| {
+        line.starts_with(beginning.as_bytes()) && serde_json::from_slice::<IgnoredAny>(line).is_ok()
+    };
+    input.split(|byte| *byte == b'\n').any(is_it)
 }
 
 fn line(text: &str) -> Vec<u8> {
