@@ -29,7 +29,6 @@ pub(crate) enum Outcome {
     Passed,
     /// Passed, with what is different.
     PassedBut(String),
-    NotPossible(String),
     Skipped(String),
     Failed(String),
 }
@@ -109,9 +108,6 @@ fn play(driver: DriverCase, scene: Scene) -> Vec<Cell> {
     let ended = catch_unwind(AssertUnwindSafe(|| (scene.play)(&subject, &mut cells)));
     let stopped = ended.err().map(|panic| message(&*panic));
     let outcome = |shown: Behaviour| {
-        if let Some((_, why)) = driver.impossible.iter().find(|(behaviour, _)| *behaviour == shown) {
-            return Outcome::NotPossible((*why).to_owned());
-        }
         let found = cells.outcomes.iter().find(|(behaviour, _)| *behaviour == shown);
         let missing = || stopped.clone().unwrap_or_else(|| "the scene does not check it".to_owned());
         found.map_or_else(|| Outcome::Failed(missing()), |(_, outcome)| outcome.clone())

@@ -4,8 +4,6 @@ use std::time::Duration;
 
 use windlass_testkit::{Turn, rate_limit, usage_limit};
 
-use crate::scenes::Behaviour;
-
 /// A driver with the real CLI that it runs.
 #[derive(Clone, Copy)]
 pub(crate) struct DriverCase {
@@ -28,8 +26,6 @@ pub(crate) struct DriverCase {
     /// How exactly the CLI reports the reset.
     pub(crate) reset: LimitReset,
     pub(crate) usage: ReportedUsage,
-    /// The behaviours that cannot be, with the reason.
-    pub(crate) impossible: &'static [(Behaviour, &'static str)],
 }
 
 /// The place at which the model reads an entity's role.
@@ -47,6 +43,8 @@ pub(crate) enum LimitReset {
     ToTheMinute,
     /// Not at all, so the run waits a minute, then longer. With the reason.
     Unknown(&'static str),
+    /// The CLI waits itself, and Windlass learns nothing of the limit. With the words for it.
+    Hidden(&'static str),
 }
 
 /// How completely a CLI reports its tokens.
@@ -66,9 +64,10 @@ const CLAUDE: DriverCase = DriverCase {
     own_file: Some(("home/.claude/settings.json", "{\"cleanupPeriodDays\": 77}\n")),
     role: RolePlace::System,
     limit: usage_limit,
-    reset: LimitReset::Unknown("with an API key, the CLI does not report when a limit resets, so the run tries again"),
+    reset: LimitReset::Unknown(
+        "with an API key, the CLI does not report when a limit resets, so the run tries again",
+    ),
     usage: ReportedUsage::Exact,
-    impossible: &[],
 };
 
 /// Every driver of an agent CLI.
@@ -97,7 +96,9 @@ pub(crate) const DRIVERS: [DriverCase; 6] = [
         cli: "copilot",
         unpacks: Some(("COPILOT_CACHE_HOME", "copilot-unpacked")),
         own_file: Some(("home/.copilot/settings.json", "{\"banner\": \"never\"}\n")),
-        reset: LimitReset::Unknown("the provider of the tests does not report when a limit resets, so the run tries again"),
+        reset: LimitReset::Unknown(
+            "the provider of the tests does not report when a limit resets, so the run tries again",
+        ),
         ..CLAUDE
     },
     DriverCase {
@@ -117,7 +118,10 @@ pub(crate) const DRIVERS: [DriverCase; 6] = [
         words: " acp",
         own_file: None,
         role: RolePlace::Prompt,
-        reset: LimitReset::Unknown("the protocol has no field for the reset of a limit, so the run tries again"),
+        limit: rate_limit,
+        reset: LimitReset::Hidden(
+            "the CLI itself waits and tells the client nothing, so Windlass cannot show the wait",
+        ),
         usage: ReportedUsage::Partial,
         ..CLAUDE
     },

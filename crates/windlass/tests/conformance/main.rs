@@ -2,8 +2,8 @@
 //!
 //! `scenes` has the runs and the behaviours that they show, written once. `drivers` has what differs between
 //! drivers, as data. `cells` plays the scenes, two at a time, and `table` prints a line for each behaviour and
-//! a column for each driver. No cell is empty: a behaviour passed, is not possible for a reason, or was skipped
-//! for a reason.
+//! a column for each driver. No cell is empty: a behaviour passed, passed with a difference that a note names, or
+//! was skipped for a reason.
 
 #[cfg(test)]
 mod cells;

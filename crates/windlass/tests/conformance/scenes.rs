@@ -15,7 +15,7 @@ pub(crate) struct Scene {
     pub(crate) play: fn(&Subject, &mut SceneCells),
 }
 
-/// A behaviour that every driver must show, or be unable to show for a reason.
+/// A behaviour that every driver must show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Behaviour {
     Start,
@@ -60,7 +60,7 @@ impl Behaviour {
     }
 }
 
-/// Every scene, the slow ones first.
+/// Every scene.
 pub(crate) const SCENES: [Scene; 8] = [
     Scene {
         shows: &[

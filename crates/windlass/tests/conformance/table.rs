@@ -34,8 +34,7 @@ impl Notes {
     fn word(&mut self, outcome: &Outcome) -> String {
         match outcome {
             Outcome::Passed => "passed".to_owned(),
-            Outcome::PassedBut(what) => format!("passed: {}", self.number(what)),
-            Outcome::NotPossible(why) => format!("not possible: {}", self.number(why)),
+            Outcome::PassedBut(what) => format!("passed ({})", self.number(what)),
             Outcome::Skipped(why) => format!("skipped: {}", self.number(why)),
             Outcome::Failed(_) => "**failed**".to_owned(),
         }

@@ -15,6 +15,10 @@ use crate::subject::Subject;
 const RESETS_IN: Duration = Duration::from_secs(90 * 60);
 
 pub(super) fn quota(subject: &Subject, cells: &mut SceneCells) {
+    if let LimitReset::Hidden(what) = subject.driver.reset {
+        cells.check_with(Behaviour::Quota, || hidden(subject, what));
+        return;
+    }
     let model = Model::script([(subject.driver.limit)(RESETS_IN), say("the first part")])
         .default(say("too much"))
         .start();
@@ -41,6 +45,18 @@ pub(super) fn quota(subject: &Subject, cells: &mut SceneCells) {
     });
 }
 
+/// A limit that the CLI does not report: it waits itself, and the run does not count the turn twice.
+fn hidden(subject: &Subject, what: &str) -> Outcome {
+    let limit = (subject.driver.limit)(Duration::from_secs(1));
+    let model = Model::script([limit, say("the first part")]).default(say("too much")).start();
+    let words = ["loop", "build it", "--mode", "resume", "--max-iterations", "1"];
+    let ended = subject.start(&model, &words).end();
+    ended.assert_ended(9, "exhausted", "max_iterations", 1);
+    assert_eq!(model.requests().len(), 2, "{}", ended.story());
+    assert_eq!(ended.of("run.waiting").len(), 0, "{}", ended.story());
+    Outcome::PassedBut(what.to_owned())
+}
+
 /// Checks the time until which a run waits.
 fn assert_reset(reset: LimitReset, until: &Value) -> Outcome {
     let text = until.as_str().unwrap_or_else(|| panic!("no time: {until}"));
@@ -56,6 +72,7 @@ fn assert_reset(reset: LimitReset, until: &Value) -> Outcome {
             assert!((full - 120..=full + 60).contains(&left), "{left} s are left");
             Outcome::PassedBut("the CLI reports the reset to the minute".to_owned())
         }
+        LimitReset::Hidden(what) => panic!("the run waits, but {what}"),
         LimitReset::Unknown(why) => {
             assert!((1..=60).contains(&left), "{left} s are left");
             Outcome::PassedBut(why.to_owned())
