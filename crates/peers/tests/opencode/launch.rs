@@ -37,6 +37,7 @@ fn isolated(isolation: Isolation) -> SessionSettings {
 fn plan() -> SessionPlan {
     SessionPlan {
         env: Default::default(),
+        driver: None,
         session: SessionId::new("11111111-1111-4111-8111-111111111111"),
         resume: false,
         prompt: "-x \"{input}\"\n".into(),

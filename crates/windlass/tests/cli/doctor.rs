@@ -35,7 +35,7 @@ fn an_agent_that_cannot_be_used_says_why_and_is_not_in_the_table() {
     program(&stage, "bin/claude", "echo '2.1.325 (Claude Code)'");
     let shown = text(&doctor(&["doctor"]).stdout);
     assert!(shown.contains("    login: none found in its files and variables\n"), "{shown}");
-    assert!(shown.contains("\nsettings       enforced  no"), "{shown}");
+    assert!(shown.contains("\nsettings       enforced  enforced"), "{shown}");
     assert!(shown.contains("\n             claude  sim     the agent CLI\n"), "{shown}");
 }
 

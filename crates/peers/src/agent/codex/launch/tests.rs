@@ -44,6 +44,7 @@ fn orders(isolation: Isolation) -> Orders {
             deadline: None,
             schema: None,
             env: Default::default(),
+            driver: None,
             model: None,
         },
         system: None,
