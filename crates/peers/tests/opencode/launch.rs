@@ -27,6 +27,8 @@ fn settings() -> SessionSettings {
         entity: None,
         rules: None,
         choice: None,
+        fallback: Vec::new(),
+        switch_back: false,
     }
 }
 

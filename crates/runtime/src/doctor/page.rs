@@ -21,7 +21,8 @@ A driver runs one agent CLI. `--driver NAME` chooses it for a run, `driver:` for
 default. `windlass doctor` shows the same tables for the CLIs that you have installed.
 
 `acp` runs any agent that speaks the [Agent Client Protocol](https://agentclientprotocol.com): `--driver acp --agent-bin \"opencode acp\"`. `sim` is a
-[simulated agent](sim.md) that needs no model. There are pages about [Codex](codex.md) and [OpenCode](opencode.md).
+[simulated agent](sim.md) that needs no model. There are pages about [Codex](codex.md), [OpenCode](opencode.md) and
+[GitHub Copilot](copilot.md).
 ";
 
 const CAPABILITIES: &str = "
@@ -37,7 +38,7 @@ const LIMITS: &str = "
 
 - `enforced`: the CLI, its sandbox or a hook of Windlass refuses what is not allowed.
 - `asked`: the agent is asked to keep the limit, and nothing stops it.
-- `no`: the CLI has nothing that could keep the limit.
+- `no`: nothing limits it.
 
 Windlass refuses `--isolation strict` on a driver that does not enforce `tools` and `settings`, unless you add `--isolation-best-effort`.
 
