@@ -69,6 +69,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
     for line in skips.iter().chain(&ignored) {
         say::note(line);
     }
+    world.tables().lines().for_each(say::note);
     say::step(&tally.to_string());
     if tally.passed + tally.failed == 0 && options.filter.is_none() {
         return Err("no test ran".to_owned());
@@ -187,22 +188,26 @@ fn instructions(options: &Options, world: &World) -> Counted {
 struct World {
     /// The variable and the path of each available agent CLI.
     agents: Vec<(String, PathBuf)>,
+    /// The file to which tests write why they did not run.
     skips: PathBuf,
+    /// The file to which tests write their tables.
+    tables: PathBuf,
     extent: Extent,
 }
 
 impl World {
     fn prepare(options: &Options) -> World {
-        let skips = std::env::temp_dir().join(format!("windlass-skips-{}", std::process::id()));
+        let file = |kind: &str| std::env::temp_dir().join(format!("windlass-{kind}-{}", std::process::id()));
+        let (skips, tables) = (file("skips"), file("tables"));
         let agents = match options.extent {
             Extent::Quick => Vec::new(),
             Extent::Everything => install_all(),
         };
-        World { agents, skips, extent: options.extent }
+        World { agents, skips, tables, extent: options.extent }
     }
 
     fn equip<'a>(&self, command: &'a mut Command) -> &'a mut Command {
-        command.env("WINDLASS_TEST_SKIPS", &self.skips);
+        command.env("WINDLASS_TEST_SKIPS", &self.skips).env("WINDLASS_TEST_TABLES", &self.tables);
         command.envs(self.agents.iter().map(|(name, path)| (name, path)));
         if self.extent == Extent::Quick {
             command.env("WINDLASS_TEST_QUICK", "1");
@@ -220,6 +225,11 @@ impl World {
         lines
     }
 
+    /// Returns the tables that tests wrote.
+    fn tables(&self) -> String {
+        fs::read_to_string(&self.tables).unwrap_or_default()
+    }
+
     fn note_skip(&self, test: &str, why: &str) {
         let text = fs::read_to_string(&self.skips).unwrap_or_default();
         // If the write fails, the totals are off by one, which is no reason to fail.
@@ -230,6 +240,7 @@ impl World {
 impl Drop for World {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.skips);
+        let _ = fs::remove_file(&self.tables);
     }
 }
 

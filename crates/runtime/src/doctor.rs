@@ -1,9 +1,12 @@
 //! Finds git and the installed agent CLIs, and reports their capabilities.
 
+#[cfg(test)]
+mod page;
+
 use std::path::{Path, PathBuf};
 
 use windlass_core::graph::check::nearest;
-use windlass_peers::agent::{self, Dialect};
+use windlass_peers::agent::{self, Dialect, Enforcement, Hold, LoginPlaces};
 use windlass_peers::git;
 
 use crate::home::Home;
@@ -18,7 +21,9 @@ pub struct DriverReport {
     /// The output of `--version`.
     pub version: Option<String>,
     pub ok: bool,
+    pub login: LoginReport,
     pub capabilities: Vec<Capability>,
+    pub limits: Vec<DriverLimit>,
     /// The reason why it cannot be used.
     pub problem: Option<String>,
     /// A hint for a driver that cannot be used.
@@ -32,6 +37,36 @@ pub struct Capability {
     /// The feature in plain words, about the agent CLI.
     pub about: &'static str,
     pub able: bool,
+}
+
+/// The user's login of an agent CLI, as far as Windlass can see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LoginReport {
+    /// Windlass does not know where the CLI keeps it.
+    Unknown,
+    /// A variable or a file with a login. Nothing shows that the service accepts it.
+    Found(String),
+    NotFound,
+}
+
+/// A limit of a session, and the strength with which it holds on a driver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DriverLimit {
+    pub name: &'static str,
+    /// The limit in plain words.
+    pub about: &'static str,
+    pub hold: Hold,
+}
+
+impl DriverLimit {
+    /// Returns the strength in a word.
+    pub fn word(&self) -> &'static str {
+        match self.hold {
+            Hold::Enforced => "enforced",
+            Hold::Asked => "asked",
+            Hold::Impossible => "no",
+        }
+    }
 }
 
 /// Git as installed on this machine.
@@ -80,12 +115,27 @@ fn report(home: &Home, driver: &dyn Dialect) -> DriverReport {
     DriverReport {
         name: driver.name(),
         ok: version.is_some(),
+        login: login(home, driver),
         capabilities: rows(driver.capabilities()),
+        limits: limits(driver.capabilities().enforcement),
         problem,
         advice,
         program: found.ok(),
         version,
     }
+}
+
+fn login(home: &Home, driver: &dyn Dialect) -> LoginReport {
+    let places = driver.login_places(&home.user, &home.env);
+    if places == LoginPlaces::default() {
+        return LoginReport::Unknown;
+    }
+    let is_set = |name: &&&str| home.var(name).is_some_and(|value| !value.is_empty());
+    if let Some(name) = places.variables.iter().find(is_set) {
+        return LoginReport::Found((*name).to_owned());
+    }
+    let file = places.files.iter().find(|file| file.is_file());
+    file.map_or(LoginReport::NotFound, |file| LoginReport::Found(file.display().to_string()))
 }
 
 /// Finds the program of a driver: the given one, or the one on the PATH. `sim` is Windlass itself.
@@ -139,7 +189,23 @@ fn rows(can: agent::Capabilities) -> Vec<Capability> {
         row("budget", can.budget, "stops at a cost that you set"),
         row("models", can.models, "lets you choose the model"),
         row("effort", can.effort, "lets you choose the effort"),
-        row("usage", can.usage, "reports tokens and cost"),
+        row("usage", can.usage, "reports its tokens"),
+        row("cost", can.cost, "reports what it cost"),
         row("adoptable", can.adoptable, "keeps working if Windlass crashes"),
+    ]
+}
+
+/// Lists the limits of a session on a driver as rows of a table.
+fn limits(enforcement: Enforcement) -> Vec<DriverLimit> {
+    let row = |name, hold, about| DriverLimit { name, about, hold };
+    vec![
+        row("tools", enforcement.tools, "uses only tools that the isolation and the rules allow"),
+        row("settings", enforcement.settings, "loads only the settings that the isolation allows"),
+        row(
+            "shell-writes",
+            enforcement.shell_writes,
+            "shell commands write only in the workspace, in `strict`",
+        ),
+        row("shell-network", enforcement.shell_network, "shell commands have no network, in `strict`"),
     ]
 }

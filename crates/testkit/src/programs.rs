@@ -49,6 +49,18 @@ pub fn note_skip(test: &str, why: &str) {
     }
 }
 
+/// Prints a table of a test, also if the test passes.
+///
+/// Written to the standard error of the process, and to the file in `WINDLASS_TEST_TABLES`, which
+/// `cargo xtask test` prints after the tests.
+pub fn note_table(table: &str) {
+    // Not by a macro, whose output the test runner keeps to itself.
+    std::io::stderr().write_all(format!("\n{table}\n").as_bytes()).expect("standard error takes a table");
+    if let Some(file) = env::var_os("WINDLASS_TEST_TABLES") {
+        append(Path::new(&file), &format!("{table}\n"));
+    }
+}
+
 fn append(file: &Path, line: &str) {
     let mut file = OpenOptions::new().append(true).create(true).open(file).expect("the list of skips opens");
     file.write_all(line.as_bytes()).expect("the list of skips is written");

@@ -50,6 +50,12 @@ pub trait Dialect: fmt::Debug + Send + Sync {
     /// Returns the file with the user's own settings of the CLI, if a turn needs them.
     fn user_settings(&self, home: &Path, env: &[(String, String)]) -> Option<PathBuf>;
 
+    /// Returns the places in which the CLI finds the user's login. A dialect that does not know them has none.
+    fn login_places(&self, home: &Path, env: &[(String, String)]) -> LoginPlaces {
+        let _ = (home, env);
+        LoginPlaces::default()
+    }
+
     /// Prepares one turn: arguments, environment and files. Starts and writes nothing.
     fn prepare(
         &self,
@@ -183,6 +189,15 @@ impl Agents {
     pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Dialect>> {
         self.0.iter()
     }
+}
+
+/// The places in which an agent CLI finds the user's login.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LoginPlaces {
+    /// Variables that contain a key.
+    pub variables: &'static [&'static str],
+    /// Files that are there after a login.
+    pub files: Vec<PathBuf>,
 }
 
 /// The output and exit code of the hook forwarder.

@@ -23,7 +23,7 @@ use serde::Serialize;
 use windlass_core::hook::ToolName;
 
 pub use channel::{Channel, ChannelItem, cancel};
-pub use dialect::{Agents, Dialect, Printed, ReadLine};
+pub use dialect::{Agents, Dialect, LoginPlaces, Printed, ReadLine};
 pub use lines::{AgentLines, read_stream};
 pub use transcript::{ProcessEnd, Transcript};
 pub use turn::{Prepared, TurnPaths, TurnRequest, UserEnvironment};
@@ -87,6 +87,8 @@ pub struct Capabilities {
     pub model_tiers: bool,
     /// Reports its usage.
     pub usage: bool,
+    /// Reports what a session cost.
+    pub cost: bool,
     /// Survives the death of the engine, and the next engine continues to read its output.
     pub adoptable: bool,
     /// The strength of the limits of a session.

@@ -39,12 +39,12 @@ fn isolated(isolation: Isolation) -> SessionSettings {
 fn plan() -> SessionPlan {
     SessionPlan {
         env: Default::default(),
+        driver: None,
         session: SessionId::new("11111111-1111-4111-8111-111111111111"),
         resume: false,
         prompt: "-x \"{input}\"\n".into(),
         holds_stop: false,
         deadline: None,
-        driver: None,
         model: None,
         schema: None,
     }

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use serde_json::json;
 use windlass_pawl::host::{Grouping, clear_dead_groups, grouping};
 use windlass_runtime::Durability;
-use windlass_runtime::doctor::{DriverReport, GitReport, doctor, git_report};
+use windlass_runtime::doctor::{
+    Capability, DriverLimit, DriverReport, GitReport, LoginReport, doctor, git_report,
+};
 use windlass_runtime::error::RunError;
 use windlass_runtime::handle::{Handle, StrayRun};
 use windlass_runtime::without_log;
@@ -196,12 +198,21 @@ impl LogReport {
 fn object(driver: &DriverReport) -> String {
     let can: serde_json::Map<_, _> =
         driver.capabilities.iter().map(|can| (can.name.to_owned(), can.able.into())).collect();
+    let limits: serde_json::Map<_, _> =
+        driver.limits.iter().map(|limit| (limit.name.to_owned(), limit.word().into())).collect();
+    let login = match &driver.login {
+        LoginReport::Unknown => json!(null),
+        LoginReport::Found(place) => json!({"found": true, "place": place}),
+        LoginReport::NotFound => json!({"found": false}),
+    };
     let data = json!({
         "name": driver.name,
         "ok": driver.ok,
         "program": driver.program,
         "version": driver.version,
+        "login": login,
         "capabilities": can,
+        "enforcement": limits,
         "problem": driver.problem,
         "advice": driver.advice,
     });
@@ -220,26 +231,60 @@ fn describe(screen: Terminal, driver: &DriverReport) -> Vec<String> {
     let mut lines = vec![format!("{} {}: {state}", screen.check(driver.ok), driver.name)];
     lines
         .extend(driver.program.iter().map(|path| format!("    {}", plain_line(&path.display().to_string()))));
+    lines.extend(describe_login(driver));
     lines.extend(driver.advice.iter().map(|advice| format!("    hint: {}", plain_line(advice))));
     lines
 }
 
-/// Returns a table with a row for each capability and a column for each driver that can be used.
+/// Describes the login of a driver that can be used, if Windlass knows where the CLI keeps it.
+fn describe_login(driver: &DriverReport) -> Option<String> {
+    match &driver.login {
+        _ if !driver.ok => None,
+        LoginReport::Unknown => None,
+        LoginReport::Found(place) => Some(format!("    login: {}", plain_line(place))),
+        LoginReport::NotFound => Some("    login: none found in its files and variables".to_owned()),
+    }
+}
+
+/// Returns a table with a column for each driver that can be used: its capabilities, then the limits that hold.
 fn matrix(drivers: &[DriverReport]) -> Vec<String> {
     let usable: Vec<&DriverReport> = drivers.iter().filter(|driver| driver.ok).collect();
     let Some(first) = usable.first() else { return Vec::new() };
-    let width = first.capabilities.iter().map(|can| can.name.len()).max().unwrap_or(0);
-    let heads: Vec<String> = usable.iter().map(|driver| format!("{:6}", driver.name)).collect();
-    let mut lines = vec![format!("{:width$}  {}  the agent CLI", "", heads.join("  "))];
-    for can in &first.capabilities {
-        let cells: Vec<String> =
-            usable.iter().map(|driver| format!("{:6}", able(driver, can.name))).collect();
-        lines.push(format!("{:width$}  {}  {}", can.name, cells.join("  "), can.about));
-    }
+    let capabilities = (0..first.capabilities.len()).filter_map(|nth| {
+        let can = first.capabilities.get(nth)?;
+        let cells = usable.iter().filter_map(|driver| driver.capabilities.get(nth));
+        Some((can.name, cells.map(|can| able(*can)).collect(), can.about))
+    });
+    let limits = (0..first.limits.len()).filter_map(|nth| {
+        let limit = first.limits.get(nth)?;
+        let cells = usable.iter().filter_map(|driver| driver.limits.get(nth));
+        Some((limit.name, cells.map(DriverLimit::word).collect(), limit.about))
+    });
+    let heads: Vec<&str> = usable.iter().map(|driver| driver.name).collect();
+    let mut lines = table(&heads, "the agent CLI", capabilities.collect());
+    lines.push(String::new());
+    lines.extend(table(&heads, "the limits of a session", limits.collect()));
     lines
 }
 
-fn able(driver: &DriverReport, name: &str) -> &'static str {
-    let found = driver.capabilities.iter().find(|can| can.name == name);
-    if found.is_some_and(|can| can.able) { "yes" } else { "-" }
+/// Lays out rows of a name, a cell for each driver, and an explanation.
+fn table(heads: &[&str], about: &str, rows: Vec<(&str, Vec<&str>, &str)>) -> Vec<String> {
+    let name_width = rows.iter().map(|(name, ..)| name.len()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..heads.len())
+        .map(|column| {
+            let cells = rows.iter().filter_map(|(_, cells, _)| cells.get(column));
+            cells.chain(heads.get(column)).map(|cell| cell.len()).max().unwrap_or(0).max(6)
+        })
+        .collect();
+    let line = |name: &str, cells: &[&str], about: &str| {
+        let cells: Vec<String> =
+            cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        format!("{name:name_width$}  {}  {about}", cells.join("  "))
+    };
+    let body = rows.iter().map(|(name, cells, about)| line(name, cells, about));
+    std::iter::once(line("", heads, about)).chain(body).collect()
+}
+
+fn able(can: Capability) -> &'static str {
+    if can.able { "yes" } else { "-" }
 }

@@ -34,6 +34,8 @@ fn an_agent_that_cannot_be_used_says_why_and_is_not_in_the_table() {
 
     program(&stage, "bin/claude", "echo '2.1.325 (Claude Code)'");
     let shown = text(&doctor(&["doctor"]).stdout);
+    assert!(shown.contains("    login: none found in its files and variables\n"), "{shown}");
+    assert!(shown.contains("\nsettings       enforced  enforced"), "{shown}");
     assert!(shown.contains("\n             claude  sim     the agent CLI\n"), "{shown}");
 }
 
@@ -53,4 +55,22 @@ fn git_is_looked_at_too() {
     let reports = lines(&stage.run(&["doctor", "--json"]));
     let git = reports.iter().find(|line| line["type"] == "git").unwrap();
     assert_eq!((&git["data"]["ok"], &git["data"]["repository"]), (&true.into(), &true.into()));
+}
+
+#[test]
+fn a_login_is_found_by_its_variable_or_its_file() {
+    let stage = Stage::new();
+    program(&stage, "bin/claude", "echo '2.1.325 (Claude Code)'");
+    let path = format!("{}:/usr/bin:/bin", stage.place.root().join("bin").display());
+    let login = |variable: &str, value: &str| {
+        let output =
+            stage.command(&["doctor", "--json"]).env("PATH", &path).env(variable, value).output().unwrap();
+        let reports = lines(&output);
+        reports.iter().find(|line| line["data"]["name"] == "claude").unwrap()["data"]["login"].clone()
+    };
+    assert_eq!(login("OTHER", "x"), serde_json::json!({"found": false}));
+    let found = login("ANTHROPIC_API_KEY", "secret");
+    assert_eq!(found, serde_json::json!({"found": true, "place": "ANTHROPIC_API_KEY"}));
+    let file = stage.place.write("home/.claude/.credentials.json", "{}");
+    assert_eq!(login("OTHER", "x"), serde_json::json!({"found": true, "place": file}));
 }

@@ -19,7 +19,7 @@ use super::permission::Permissions;
 use super::updates::Updates;
 use super::usage::PromptUsage;
 use super::wire::{
-    self, INITIALIZE, Initialized, Message, PermissionParams, PromptResult, RpcError, UpdateParams,
+    self, INITIALIZE, Initialized, PermissionParams, PromptResult, RpcError, RpcMessage, UpdateParams,
 };
 use super::wire::{LAST, SESSION, SET_EFFORT, SET_MODE, SET_MODEL};
 
@@ -51,7 +51,7 @@ impl Conversation {
 
     fn response(
         &mut self,
-        message: &Message<'_>,
+        message: &RpcMessage<'_>,
         id: &str,
         out: &mut Vec<AgentEvent>,
     ) -> serde_json::Result<()> {
@@ -235,7 +235,7 @@ impl Conversation {
 
     fn request(
         &mut self,
-        message: &Message<'_>,
+        message: &RpcMessage<'_>,
         id: &str,
         out: &mut Vec<AgentEvent>,
     ) -> serde_json::Result<()> {
@@ -263,7 +263,7 @@ impl Conversation {
         !self.session.is_empty() && session != self.session
     }
 
-    fn notice(&mut self, message: &Message<'_>, out: &mut Vec<AgentEvent>) -> serde_json::Result<()> {
+    fn notice(&mut self, message: &RpcMessage<'_>, out: &mut Vec<AgentEvent>) -> serde_json::Result<()> {
         let params = message.params.map_or("{}", |raw| raw.get());
         match message.method.as_ref() {
             "session/update" => {
@@ -287,7 +287,7 @@ impl Conversation {
     }
 
     fn read(&mut self, line: &str, out: &mut Vec<AgentEvent>) -> serde_json::Result<()> {
-        let message: Message<'_> = serde_json::from_str(line)?;
+        let message: RpcMessage<'_> = serde_json::from_str(line)?;
         match message.id {
             None => self.notice(&message, out),
             Some(id) if message.method.is_empty() => {

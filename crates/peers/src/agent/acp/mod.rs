@@ -54,6 +54,7 @@ impl Dialect for Acp {
             models: true,
             effort: true,
             usage: true,
+            cost: true,
             adoptable: true,
             // The agent decides what it asks for, and loads its own settings.
             enforcement: Enforcement { tools: Hold::Asked, ..Enforcement::default() },

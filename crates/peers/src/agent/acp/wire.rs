@@ -30,7 +30,7 @@ const CANCELLED: i64 = -32800;
 
 /// A line from the agent.
 #[derive(Debug, Deserialize)]
-pub(super) struct Message<'a> {
+pub(super) struct RpcMessage<'a> {
     #[serde(borrow)]
     pub(super) id: Option<&'a RawValue>,
     #[serde(borrow, default)]

@@ -12,7 +12,7 @@ use windlass_core::agent::AgentEvent;
 use windlass_core::hook::{HookAnswer, HookKind};
 use windlass_core::time::Moment;
 
-use super::dialect::{Dialect, Printed, ReadLine};
+use super::dialect::{Dialect, LoginPlaces, Printed, ReadLine};
 use super::turn::{Prepared, TurnPaths, TurnRequest, UserEnvironment};
 use super::{Capabilities, Enforcement, Hold, stamp};
 
@@ -49,6 +49,7 @@ impl Dialect for Claude {
             effort: true,
             model_tiers: true,
             usage: true,
+            cost: true,
             adoptable: true,
             enforcement: Enforcement {
                 tools: Hold::Enforced,
@@ -64,9 +65,14 @@ impl Dialect for Claude {
     }
 
     fn user_settings(&self, home: &Path, env: &[(String, String)]) -> Option<PathBuf> {
-        let moved = env.iter().find(|(name, dir)| name == "CLAUDE_CONFIG_DIR" && !dir.is_empty());
-        let folder = moved.map_or_else(|| home.join(".claude"), |(_, dir)| PathBuf::from(dir));
-        Some(folder.join("settings.json"))
+        Some(user_folder(home, env).join("settings.json"))
+    }
+
+    fn login_places(&self, home: &Path, env: &[(String, String)]) -> LoginPlaces {
+        LoginPlaces {
+            variables: &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"],
+            files: vec![user_folder(home, env).join(".credentials.json")],
+        }
     }
 
     fn prepare(
@@ -97,6 +103,12 @@ impl Dialect for Claude {
     fn write_answer(&self, event: &str, payload: &[u8], answer: &HookAnswer) -> Printed {
         hook::write_answer(event, payload, answer)
     }
+}
+
+/// Returns the folder with the user's settings and login.
+fn user_folder(home: &Path, env: &[(String, String)]) -> PathBuf {
+    let moved = env.iter().find(|(name, dir)| name == "CLAUDE_CONFIG_DIR" && !dir.is_empty());
+    moved.map_or_else(|| home.join(".claude"), |(_, dir)| PathBuf::from(dir))
 }
 
 /// A reader without state: each line of stream-json is self-contained.

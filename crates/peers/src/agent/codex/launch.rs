@@ -17,7 +17,7 @@ use super::{hook, project, schema};
 /// The file that may contain keys from the user's settings.
 pub(super) const SETTINGS: &str = "codex.toml";
 /// The file with the user's login.
-const LOGIN: &str = "auth.json";
+pub(super) const LOGIN: &str = "auth.json";
 /// The variable that moves Codex's folder.
 const HOME: &str = "CODEX_HOME";
 /// A person may take a week to answer a question.

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use windlass_core::hook::{HookAnswer, HookKind};
 
-use super::dialect::{Dialect, Printed, ReadLine};
+use super::dialect::{Dialect, LoginPlaces, Printed, ReadLine};
 use super::turn::{Prepared, TurnPaths, TurnRequest, UserEnvironment};
 use super::{Capabilities, Enforcement, Hold};
 
@@ -61,6 +61,13 @@ impl Dialect for Codex {
 
     fn user_settings(&self, home: &Path, env: &[(String, String)]) -> Option<PathBuf> {
         Some(launch::user_folder(home, env).join("config.toml"))
+    }
+
+    fn login_places(&self, home: &Path, env: &[(String, String)]) -> LoginPlaces {
+        LoginPlaces {
+            variables: &["CODEX_API_KEY"],
+            files: vec![launch::user_folder(home, env).join(launch::LOGIN)],
+        }
     }
 
     fn prepare(

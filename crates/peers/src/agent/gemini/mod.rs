@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use windlass_core::event::SessionVerdict;
 use windlass_core::hook::{HookAnswer, HookKind};
 
-use super::dialect::{Dialect, Printed, ReadLine};
+use super::dialect::{Dialect, LoginPlaces, Printed, ReadLine};
 use super::transcript::{ProcessEnd, Transcript};
 use super::turn::{Prepared, TurnPaths, TurnRequest, UserEnvironment};
 use super::{Capabilities, Enforcement, Hold};
@@ -69,8 +69,14 @@ impl Dialect for Gemini {
     }
 
     fn user_settings(&self, home: &Path, env: &[(String, String)]) -> Option<PathBuf> {
-        let moved = home::moved(env).map_or_else(|| home.to_owned(), PathBuf::from);
-        Some(moved.join(home::FOLDER).join("settings.json"))
+        Some(user_folder(home, env).join("settings.json"))
+    }
+
+    fn login_places(&self, home: &Path, env: &[(String, String)]) -> LoginPlaces {
+        LoginPlaces {
+            variables: &["GEMINI_API_KEY"],
+            files: vec![user_folder(home, env).join("oauth_creds.json")],
+        }
     }
 
     fn prepare(
@@ -105,4 +111,10 @@ impl Dialect for Gemini {
     fn judge(&self, transcript: &Transcript, over: ProcessEnd<'_>, stderr: &str) -> SessionVerdict {
         judge::judge(transcript, over, stderr)
     }
+}
+
+/// Returns the folder with the user's settings and login.
+fn user_folder(home: &Path, env: &[(String, String)]) -> PathBuf {
+    let moved = home::moved(env).map_or_else(|| home.to_owned(), PathBuf::from);
+    moved.join(home::FOLDER)
 }

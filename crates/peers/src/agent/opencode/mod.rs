@@ -41,30 +41,24 @@ impl Dialect for Opencode {
         Capabilities {
             stream: true,
             resume: true,
-            fork: false,
             chooses_session_id: true,
             hooks: &[hook::TOOL, hook::STOP],
             stop_block: true,
             silent_stop: false,
             permissions: true,
-            questions: false,
             mcp: true,
-            budget: false,
             models: true,
             effort: true,
-            model_tiers: false,
             usage: true,
+            cost: true,
             adoptable: true,
             enforcement: Enforcement {
                 tools: Hold::Enforced,
                 settings: Hold::Enforced,
                 ..Enforcement::default()
             },
-            plugins: false,
-            schema: false,
             tools: tools::HAS,
-            slash_commands: false,
-            reads_mentions: false,
+            ..Capabilities::default()
         }
     }
 

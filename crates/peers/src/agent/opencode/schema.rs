@@ -104,7 +104,7 @@ impl StepPart<'_> {
 
 /// A line about an error.
 #[derive(Deserialize)]
-pub(super) struct ErrorLine {
+pub(super) struct OpencodeErrorLine {
     #[serde(default)]
     pub(super) timestamp: i64,
     pub(super) error: NamedError,

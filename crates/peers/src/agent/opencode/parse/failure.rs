@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use windlass_core::agent::{AgentEvent, ApiTrouble, FailureCause, RateLimit, TurnFailure, TurnResult};
 use windlass_core::time::Moment;
 
-use super::super::schema::{ErrorLine, NamedError};
+use super::super::schema::{NamedError, OpencodeErrorLine};
 use super::OpencodeReader;
 
 impl OpencodeReader {
     pub(super) fn read_error(&mut self, line: &str, out: &mut Vec<AgentEvent>) -> serde_json::Result<()> {
-        let ErrorLine { timestamp, error } = serde_json::from_str(line)?;
+        let OpencodeErrorLine { timestamp, error } = serde_json::from_str(line)?;
         // The plugin's line comes first and knows the cause; OpenCode's may be `Unexpected server error`.
         if self.has_failed {
             return Ok(());
