@@ -1,6 +1,8 @@
 //! One run on several real agent CLIs: work that goes from one to another at a usage limit, and a document whose
 //! nodes name different drivers.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops where it stands")]
+
 use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
