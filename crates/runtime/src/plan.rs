@@ -282,7 +282,9 @@ pub fn is_simulated(home: &Home, spec: &Spec) -> bool {
     let is_own = |settings: &SessionSettings| {
         let driver = &settings.driver;
         let is_inside = home.agents.named(&driver.name).is_some_and(|dialect| dialect.program().is_none());
-        is_inside && own.as_deref() == Some(Path::new(&driver.program))
+        // With `sim --as NAME`, another driver runs it.
+        let is_named = driver.words.first().is_some_and(|word| word == "sim");
+        (is_inside || is_named) && own.as_deref() == Some(Path::new(&driver.program))
     };
     std::iter::once(spec).chain(spec.others.values()).any(|part| part.sessions.values().any(is_own))
 }

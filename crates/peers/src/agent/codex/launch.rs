@@ -124,7 +124,7 @@ fn arguments(
         format!(r#"sandbox_mode="{}""#, sandbox.mode),
         format!("sandbox_workspace_write.network_access={}", sandbox.has_network),
     ];
-    let mut argv = vec![turn.settings.driver.program.clone()];
+    let mut argv = turn.settings.driver.command();
     argv.extend(words(&["exec", "--json", "--skip-git-repo-check"]));
     // Without it Codex skips, and does not mention, hooks that no person has reviewed.
     argv.extend(words(&["--dangerously-bypass-hook-trust", "--profile", layer]));

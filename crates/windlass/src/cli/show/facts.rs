@@ -147,7 +147,10 @@ pub(super) fn lines(screen: Terminal, handle: &Handle, details: &RunDetails) -> 
     fact("input", &plain_short(&spec.input, 400));
     if let Some((_, session_settings)) = spec.only_session() {
         let driver = &session_settings.driver;
-        fact("driver", &format!("{} ({})", plain_line(&driver.name), plain_line(&driver.program)));
+        fact(
+            "driver",
+            &format!("{} ({})", plain_line(&driver.name), plain_line(&driver.command().join(" "))),
+        );
     }
     fact("workspace", &plain_line(&spec.workspace));
     if let Some(own) = &spec.worktree {

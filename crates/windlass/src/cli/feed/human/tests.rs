@@ -157,8 +157,13 @@ fn prompt(id: &str) -> Node {
 }
 
 fn spec(workflow: &str, body: Vec<Node>) -> Spec {
-    let driver =
-        AgentCommand { name: "sim".to_owned(), program: "/sim".to_owned(), model: None, args: Vec::new() };
+    let driver = AgentCommand {
+        name: "sim".to_owned(),
+        program: "/sim".to_owned(),
+        words: vec![],
+        model: None,
+        args: Vec::new(),
+    };
     let session_settings = SessionSettings {
         driver,
         models: Vec::new(),

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::events::{self, Failure};
-use super::rehearsal::{NOTE, Played, RehearsedScript};
+use super::events;
+use crate::sim::event::Failure;
+use crate::sim::rehearsal::{NOTE, Played, RehearsedScript};
 
 const RECORDED: &str = include_str!("testdata/recorded.jsonl");
 
@@ -37,7 +38,7 @@ fn keys(value: &Value, at: &str, into: &mut BTreeSet<String>) {
 }
 
 #[track_caller]
-pub(super) fn assert_shaped(ours: &Value, name: &str) {
+pub(in crate::sim) fn assert_shaped(ours: &Value, name: &str) {
     let (mut got, mut expected) = (BTreeSet::new(), BTreeSet::new());
     keys(ours, "", &mut got);
     keys(&recorded(name), "", &mut expected);
@@ -97,7 +98,8 @@ fn refusals_of_the_service_look_as_recorded() {
     assert_shaped(&played.result(), "result_api_error");
     let played = RehearsedScript::of_steps(json!([{"api_error": {"status": 529}}])).play();
     assert_shaped(&first(&played, |event| event["subtype"] == "api_retry"), "api_retry");
-    assert_eq!(Failure { status: 529, text: String::new() }.kind(), "overloaded_error");
+    let failure = Failure { status: 529, message: String::new(), limit: None };
+    assert_eq!(events::kind(&failure), "overloaded_error");
     assert_eq!(events::rate_limit(None)["rate_limit_info"].get("resetsAt"), None);
 }
 

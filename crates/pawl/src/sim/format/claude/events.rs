@@ -4,8 +4,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::script::ScriptUsage;
-use super::stream::UsageTally;
+use crate::sim::event::{CallVerdict, Failure, SimMessage, SimResult, ToolResult, UsageTally};
+use crate::sim::script::ScriptUsage;
 
 /// The version of the CLI whose format this module writes.
 pub(super) const CLI_VERSION: &str = "2.1.325";
@@ -27,10 +27,10 @@ const TOOLS: [&str; 13] = [
 ];
 
 /// The tool for a structured answer.
-pub(super) const ANSWERING: &str = "StructuredOutput";
+const ANSWERING: &str = "StructuredOutput";
 
 /// The fields of the first event of a session.
-pub(super) struct SessionOpening<'a> {
+pub(super) struct ClaudeOpening<'a> {
     pub(super) cwd: &'a str,
     pub(super) model: &'a str,
     pub(super) permission_mode: &'a str,
@@ -48,7 +48,7 @@ pub(super) fn put(event: &mut Value, key: &str, value: Value) {
 }
 
 /// Builds `system/init`.
-pub(super) fn init(opening: &SessionOpening<'_>) -> Value {
+pub(super) fn init(opening: &ClaudeOpening<'_>) -> Value {
     let servers: Vec<Value> =
         opening.mcp_servers.iter().map(|name| json!({"name": name, "status": "connected"})).collect();
     let answering = opening.gives_answer.then_some(&ANSWERING);
@@ -73,11 +73,12 @@ fn plugin(dir: &str) -> Value {
 }
 
 /// Builds one block of an assistant message. The output tokens are those at the start of the message.
-pub(super) fn assistant(message_id: &str, model: &str, usage: ScriptUsage, block: Value) -> Value {
+pub(super) fn assistant(message: &SimMessage, model: &str, block: Value) -> Value {
+    let usage = message.usage;
     json!({
         "type": "assistant",
         "message": {
-            "id": message_id, "type": "message", "role": "assistant", "model": model, "stop_sequence": null,
+            "id": message.id, "type": "message", "role": "assistant", "model": model, "stop_sequence": null,
             "content": [block], "stop_reason": null,
             "usage": {
                 "input_tokens": usage.input_tokens, "output_tokens": 1,
@@ -103,60 +104,60 @@ pub(super) fn api_error_message(message_id: &str, failure: &Failure) -> Value {
         "message": {
             "diagnostics": null, "id": message_id, "container": null, "model": "<synthetic>", "role": "assistant",
             "stop_details": null, "stop_reason": "stop_sequence", "stop_sequence": "", "type": "message",
-            "usage": usage, "content": [{"type": "text", "text": failure.text}], "context_management": null,
+            "usage": usage, "content": [{"type": "text", "text": refusal_text(failure)}], "context_management": null,
         },
-        "parent_tool_use_id": null, "error": failure.word(), "is_api_error_message": true,
-        "api_error_status": failure.status, "api_error_type": failure.kind(),
+        "parent_tool_use_id": null, "error": word(failure), "is_api_error_message": true,
+        "api_error_status": failure.status, "api_error_type": kind(failure),
     })
 }
 
-/// A refusal of the model's service.
-pub(super) struct Failure {
-    pub(super) status: u16,
-    pub(super) text: String,
+/// Returns what the CLI says about a refusal.
+pub(super) fn refusal_text(failure: &Failure) -> String {
+    match failure.limit {
+        Some(_) => "You've hit your limit".to_owned(),
+        None => format!("API Error: {} {}", failure.status, failure.message).trim_end().to_owned(),
+    }
 }
 
-impl Failure {
-    /// Returns the error type in the service's answer.
-    pub(super) fn kind(&self) -> &'static str {
-        match self.status {
-            400 => "invalid_request_error",
-            401 => "authentication_error",
-            403 => "permission_error",
-            404 => "not_found_error",
-            413 => "request_too_large",
-            429 => "rate_limit_error",
-            529 => "overloaded_error",
-            _ => "api_error",
-        }
+/// Returns the error type in the service's answer.
+pub(super) fn kind(failure: &Failure) -> &'static str {
+    match failure.status {
+        400 => "invalid_request_error",
+        401 => "authentication_error",
+        403 => "permission_error",
+        404 => "not_found_error",
+        413 => "request_too_large",
+        429 => "rate_limit_error",
+        529 => "overloaded_error",
+        _ => "api_error",
     }
+}
 
-    /// Decides whether the service refused the request because of its length.
-    fn is_too_long(&self) -> bool {
-        self.status == 400 && self.text.contains("prompt is too long")
+/// Decides whether the service refused the request because of its length.
+fn is_too_long(failure: &Failure) -> bool {
+    failure.status == 400 && failure.message.contains("prompt is too long")
+}
+
+/// Returns the reason that the result of the turn gives.
+fn reason(failure: &Failure) -> &'static str {
+    match failure.status {
+        413 => "image_error",
+        _ if is_too_long(failure) => "prompt_too_long",
+        _ => "api_error",
     }
+}
 
-    /// Returns the reason that the result of the turn gives.
-    pub(super) fn reason(&self) -> &'static str {
-        match self.status {
-            413 => "image_error",
-            _ if self.is_too_long() => "prompt_too_long",
-            _ => "api_error",
-        }
-    }
-
-    /// Returns the CLI's word for the error.
-    pub(super) fn word(&self) -> &'static str {
-        match self.status {
-            400 if self.is_too_long() => "invalid_request",
-            401 | 403 => "authentication_failed",
-            404 => "model_not_found",
-            413 => "invalid_request",
-            429 => "rate_limit",
-            529 => "overloaded",
-            500..=599 => "server_error",
-            _ => "unknown",
-        }
+/// Returns the CLI's word for the error.
+fn word(failure: &Failure) -> &'static str {
+    match failure.status {
+        400 if is_too_long(failure) => "invalid_request",
+        401 | 403 => "authentication_failed",
+        404 => "model_not_found",
+        413 => "invalid_request",
+        429 => "rate_limit",
+        529 => "overloaded",
+        500..=599 => "server_error",
+        _ => "unknown",
     }
 }
 
@@ -164,7 +165,7 @@ impl Failure {
 pub(super) fn api_retry(failure: &Failure) -> Value {
     json!({
         "type": "system", "subtype": "api_retry", "attempt": 1, "max_retries": 10, "retry_delay_ms": 600,
-        "error_status": failure.status, "error": failure.word(),
+        "error_status": failure.status, "error": word(failure),
     })
 }
 
@@ -180,15 +181,6 @@ pub(super) fn rate_limit(resets_at: Option<i64>) -> Value {
     json!({"type": "rate_limit_event", "rate_limit_info": info})
 }
 
-/// The result of a tool call, for the model and for programs.
-pub(super) struct ToolResult {
-    /// A text, or blocks of text.
-    pub(super) content: Value,
-    pub(super) is_error: bool,
-    pub(super) structured: Value,
-    pub(super) meta: Option<Value>,
-}
-
 /// Builds a `user` event with a tool's result.
 pub(super) fn tool_result(id: &str, result: &ToolResult) -> Value {
     let mut event = json!({
@@ -198,12 +190,25 @@ pub(super) fn tool_result(id: &str, result: &ToolResult) -> Value {
         }]},
         "parent_tool_use_id": null, "tool_use_result": result.structured,
     });
-    if let Some(meta) = &result.meta {
-        let mut meta = meta.clone();
+    if let Some(mut meta) = meta(result.verdict) {
         put(&mut meta, "id", json!(id));
         put(&mut event, "tool_result_meta", json!([meta]));
     }
     event
+}
+
+/// Describes for programs who decided about a call.
+fn meta(verdict: CallVerdict) -> Option<Value> {
+    let decided = |decision: &str, source: &str, kind: &str| json!({"decision": decision, "source": source, "reason_type": kind});
+    match verdict {
+        CallVerdict::Ran => Some(json!({"permission_decision": decided("accept", "config", "mode")})),
+        CallVerdict::Refused => {
+            let decision = decided("reject", "hook", "hook");
+            Some(json!({"non_execution_kind": "permission-rule", "permission_decision": decision}))
+        }
+        CallVerdict::Interrupted => Some(json!({"non_execution_kind": "user-rejected"})),
+        CallVerdict::Missing => None,
+    }
 }
 
 /// Builds a `user` event with plain text.
@@ -244,34 +249,21 @@ pub(super) fn cap_reached(blocks: u32) -> [Value; 2] {
     ]
 }
 
-/// The outcome fields of a result.
-pub(super) struct ResultVerdict {
-    pub(super) terminal_reason: &'static str,
-    pub(super) stop_reason: &'static str,
-    /// The last message, or the internal errors.
-    pub(super) outcome: Result<String, Vec<String>>,
-    pub(super) failure: Option<Failure>,
-}
-
-/// The counts of a result.
-pub(super) struct ResultCounts<'a> {
-    pub(super) since: UsageTally,
-    pub(super) elapsed_ms: u64,
-    pub(super) denials: &'a [Value],
-    pub(super) index: usize,
-    pub(super) subagents: u32,
-}
-
 /// Builds `result`.
-pub(super) fn result(verdict: &ResultVerdict, counts: &ResultCounts<'_>) -> Value {
+pub(super) fn result(result: &SimResult) -> Value {
+    let verdict = &result.verdict;
+    let terminal_reason = verdict.failure.as_ref().map_or(verdict.terminal_reason, reason);
     let mut event = json!({
-        "type": "result", "duration_ms": counts.elapsed_ms, "duration_api_ms": counts.elapsed_ms,
-        "stop_reason": verdict.stop_reason, "usage": usage(counts.since.usage), "permission_denials": counts.denials, "terminal_reason": verdict.terminal_reason, "fast_mode_state": "off",
-        "fast_mode_disabled_reason": "sdk_opt_in_required", "subagent_stats": subagent_stats(counts.subagents), "safety_stops": 0,
-        "num_turns": counts.since.requests, "queued_turn_count": 0, "result_index": counts.index,
+        "type": "result", "duration_ms": result.elapsed_ms, "duration_api_ms": result.elapsed_ms,
+        "stop_reason": verdict.stop_reason, "usage": usage(result.since.usage),
+        "permission_denials": result.denials, "terminal_reason": terminal_reason, "fast_mode_state": "off",
+        "fast_mode_disabled_reason": "sdk_opt_in_required", "subagent_stats": subagent_stats(result.subagents),
+        "safety_stops": 0, "num_turns": result.since.requests, "queued_turn_count": 0,
+        "result_index": result.index,
     });
     match &verdict.outcome {
         Ok(text) => {
+            let text = verdict.failure.as_ref().map_or_else(|| text.clone(), refusal_text);
             put(&mut event, "subtype", json!("success"));
             put(&mut event, "result", json!(text));
             put(&mut event, "is_error", json!(verdict.failure.is_some()));
@@ -288,13 +280,18 @@ pub(super) fn result(verdict: &ResultVerdict, counts: &ResultCounts<'_>) -> Valu
         }
     }
     match &verdict.failure {
-        Some(failure) => put(&mut event, "api_error_type", json!(failure.kind())),
+        Some(failure) => put(&mut event, "api_error_type", json!(kind(failure))),
         None if verdict.outcome.is_ok() => {
             for key in ["ttft_ms", "ttft_stream_ms", "time_to_request_ms", "first_content_frame_ms"] {
                 put(&mut event, key, json!(1));
             }
         }
         None => {}
+    }
+    for (key, value) in [("structured_output", &result.structured), ("origin", &result.origin)] {
+        if let Some(value) = value {
+            put(&mut event, key, value.clone());
+        }
     }
     event
 }

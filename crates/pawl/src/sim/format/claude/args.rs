@@ -2,11 +2,9 @@
 //!
 //! Ignores unknown flags: a flag that a driver passes on must not end the sim.
 
-use super::plain::Wire;
-
 /// The parsed command line.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct SimFlags {
+pub(super) struct ClaudeFlags {
     /// A file, or JSON itself.
     pub(super) settings: Option<String>,
     pub(super) session_id: Option<String>,
@@ -24,8 +22,6 @@ pub(super) struct SimFlags {
     pub(super) hook_events: bool,
     /// Disables all hooks.
     pub(super) bare: bool,
-    /// The output format.
-    pub(super) wire: Wire,
     /// The prompt is a line of JSON on standard input, which stays open.
     pub(super) reads_lines: bool,
     /// The prompt, if it is an argument.
@@ -90,8 +86,8 @@ const MANY: &[&str] = &[
 ];
 
 /// Parses the arguments after `sim`.
-pub(super) fn parse(args: &[String]) -> SimFlags {
-    let mut flags = SimFlags::default();
+pub(super) fn parse(args: &[String]) -> ClaudeFlags {
+    let mut flags = ClaudeFlags::default();
     let mut rest = args.iter().map(String::as_str).peekable();
     while let Some(arg) = rest.next() {
         if arg == "--" {
@@ -124,7 +120,7 @@ pub(super) fn parse(args: &[String]) -> SimFlags {
     flags
 }
 
-impl SimFlags {
+impl ClaudeFlags {
     fn switch(&mut self, name: &str) {
         match name {
             "--include-hook-events" => self.hook_events = true,
@@ -157,7 +153,7 @@ impl SimFlags {
 mod tests {
     use super::*;
 
-    fn flags(line: &str) -> SimFlags {
+    fn flags(line: &str) -> ClaudeFlags {
         parse(&line.split(' ').map(str::to_owned).collect::<Vec<_>>())
     }
 
@@ -167,14 +163,14 @@ mod tests {
             "-p --output-format stream-json --verbose --settings s.json --session-id u --mcp-config a b \
              --strict-mcp-config --permission-mode default --model opus --plugin-dir x --plugin-dir y",
         );
-        let expected = SimFlags {
+        let expected = ClaudeFlags {
             settings: Some("s.json".into()),
             session_id: Some("u".into()),
             model: Some("opus".into()),
             permission_mode: Some("default".into()),
             mcp_config: vec!["a".into(), "b".into()],
             plugin_dirs: vec!["x".into(), "y".into()],
-            ..SimFlags::default()
+            ..ClaudeFlags::default()
         };
         assert_eq!(got, expected);
     }
