@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use windlass_pawl::model::{ModelGate, ModelScript, ScriptedModel};
 pub use windlass_pawl::model::{
-    ModelRequest as Request, ModelTurn as Turn, RequestKind as Kind, WireApi as Wire, cut, fail, hang,
+    ModelTurn as Turn, RequestKind as Kind, WireApi as Wire, WireRequest as Request, cut, fail, hang,
     rate_limit, read, reply, say, server_error, shell, tool, tools, unauthorized, usage_limit, write,
 };
 
@@ -49,7 +49,6 @@ pub struct Script(ModelScript);
 
 impl Script {
     /// See [`ModelScript::default`].
-    #[expect(clippy::should_implement_trait, reason = "it sets the default turn")]
     pub fn default(self, turn: Turn) -> Script {
         Script(self.0.default(turn))
     }

@@ -14,7 +14,7 @@ pub struct ConformanceCell {
     pub outcome: CellOutcome,
 }
 
-/// What came of a behaviour.
+/// The result of a behaviour.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CellOutcome {
     Passed,

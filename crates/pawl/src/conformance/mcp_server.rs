@@ -68,7 +68,7 @@ fn answer(method: &str, params: &Value) -> Option<Value> {
 }
 
 fn described(name: &str) -> Value {
-    let schema = json!({"type": "object", "properties": {}});
+    let schema = json!({"type": "object", "properties": {"harbour": {"type": "string"}}});
     json!({"name": name, "description": format!("A tool of a test: {name}"), "inputSchema": schema})
 }
 

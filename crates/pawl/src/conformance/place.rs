@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use super::suite::Surroundings;
+use super::suite::SuiteSurroundings;
 use crate::os::{Process, processes};
 
 /// The time for the processes of a place to end.
@@ -25,7 +25,7 @@ const GLANCE: Duration = Duration::from_millis(10);
 /// A temporary folder with everything that a program may read or write.
 pub(super) struct Place<'a> {
     root: PathBuf,
-    around: &'a Surroundings<'a>,
+    around: &'a SuiteSurroundings<'a>,
 }
 
 /// A live process of a place.
@@ -36,7 +36,7 @@ pub(super) struct PlaceProcess {
 
 impl<'a> Place<'a> {
     /// Makes a place with a repository of one commit. The folder must be new: somebody else may have prepared it.
-    pub(super) fn new(root: PathBuf, around: &'a Surroundings<'a>) -> Result<Place<'a>, String> {
+    pub(super) fn new(root: PathBuf, around: &'a SuiteSurroundings<'a>) -> Result<Place<'a>, String> {
         let problem = |error| format!("cannot create {}: {error}", root.display());
         DirBuilder::new().mode(0o700).create(&root).map_err(problem)?;
         let place = Place { root, around };
@@ -53,7 +53,7 @@ impl<'a> Place<'a> {
         &self.root
     }
 
-    pub(super) fn around(&self) -> &'a Surroundings<'a> {
+    pub(super) fn around(&self) -> &'a SuiteSurroundings<'a> {
         self.around
     }
 

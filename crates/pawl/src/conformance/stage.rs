@@ -11,14 +11,14 @@ use crate::model::{ModelScript, ScriptedModel};
 use crate::recipe;
 
 /// A driver with a place of its own for one scene.
-pub(super) struct Stage<'a> {
+pub(super) struct SceneStage<'a> {
     pub(super) driver: &'static SuiteDriver,
     pub(super) place: Place<'a>,
     /// The agent CLI, or a program that stands in for it.
     agent: PathBuf,
 }
 
-impl<'a> Stage<'a> {
+impl<'a> SceneStage<'a> {
     pub(super) fn new(
         driver: &'static SuiteDriver,
         place: Place<'a>,
@@ -27,7 +27,7 @@ impl<'a> Stage<'a> {
         if let Some((file, text)) = driver.own_file {
             place.write(file, text)?;
         }
-        Ok(Stage { driver, place, agent })
+        Ok(SceneStage { driver, place, agent })
     }
 
     /// Starts a model, and writes the files with which the CLI uses it.

@@ -12,7 +12,7 @@ use super::cells::{CellOutcome, ConformanceCell, SceneCells};
 use super::drivers::{SUITE_DRIVERS, SuiteDriver};
 use super::place::Place;
 use super::scenes::{SCENES, Scene};
-use super::stage::Stage;
+use super::stage::SceneStage;
 
 /// The most scenes at a time.
 const AT_ONCE: usize = 2;
@@ -47,7 +47,7 @@ pub enum SuiteProgress<'a> {
 }
 
 /// The surroundings of every scene.
-pub(super) struct Surroundings<'a> {
+pub(super) struct SuiteSurroundings<'a> {
     pub(super) windlass: PathBuf,
     pub(super) path: OsString,
     pub(super) folder: PathBuf,
@@ -55,7 +55,7 @@ pub(super) struct Surroundings<'a> {
     pub(super) stop: &'a AtomicBool,
 }
 
-impl Surroundings<'_> {
+impl SuiteSurroundings<'_> {
     /// Returns the folder in which a CLI unpacks itself, once for all scenes.
     pub(super) fn unpacked(&self, cli: &str) -> PathBuf {
         self.folder.join("unpacked").join(cli)
@@ -73,7 +73,7 @@ struct Job {
 impl ConformanceSuite {
     /// Plays everything, or until `stop` is set. Returns the cells in the order of the drivers and behaviours.
     pub fn play(&self, stop: &AtomicBool, tell: &(dyn Fn(SuiteProgress<'_>) + Sync)) -> Vec<ConformanceCell> {
-        let around = Surroundings {
+        let around = SuiteSurroundings {
             windlass: self.windlass.clone(),
             path: self.path.clone(),
             folder: self.folder.clone(),
@@ -121,7 +121,7 @@ impl ConformanceSuite {
 }
 
 impl Job {
-    fn play(self, around: &Surroundings<'_>) -> Vec<ConformanceCell> {
+    fn play(self, around: &SuiteSurroundings<'_>) -> Vec<ConformanceCell> {
         let mut cells = SceneCells::default();
         let ended = self.perform(around, &mut cells);
         let cell = |behaviour| {
@@ -131,10 +131,10 @@ impl Job {
         self.scene.shows.iter().map(|behaviour| cell(*behaviour)).collect()
     }
 
-    fn perform(&self, around: &Surroundings<'_>, cells: &mut SceneCells) -> Result<(), String> {
+    fn perform(&self, around: &SuiteSurroundings<'_>, cells: &mut SceneCells) -> Result<(), String> {
         // A short name, because socket paths have a small limit.
         let place = Place::new(around.folder.join(self.number.to_string()), around)?;
-        let mut stage = Stage::new(self.driver, place, self.program.clone())?;
+        let mut stage = SceneStage::new(self.driver, place, self.program.clone())?;
         (self.scene.play)(&mut stage, cells)
     }
 }

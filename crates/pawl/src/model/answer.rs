@@ -1,6 +1,6 @@
 //! A turn for one request: its tool calls name tools that this request offers.
 
-use super::ModelRequest;
+use super::WireRequest;
 use super::server::fresh_id;
 use super::tools::{ModelToolCall, call};
 use super::turn::{ModelTurn, TokenCounts, TurnContent, TurnPart};
@@ -43,7 +43,7 @@ impl SpokenPart {
 
 impl ScriptedAnswer {
     /// Builds the answer to a request, or returns the reason why it offers no fitting tool.
-    pub(super) fn new(turn: &ModelTurn, request: &ModelRequest) -> Result<ScriptedAnswer, String> {
+    pub(super) fn new(turn: &ModelTurn, request: &WireRequest) -> Result<ScriptedAnswer, String> {
         let TurnContent::Parts(parts) = &turn.what else { return Err("this turn has no answer".to_owned()) };
         let prefix = request.wire.map_or("call", |wire| wire.format().call_prefix());
         let spoken = |part: &TurnPart| match part {

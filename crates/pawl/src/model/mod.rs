@@ -32,7 +32,7 @@ mod wire;
 
 pub use fault::{cut, fail, hang, rate_limit, server_error, unauthorized, usage_limit};
 pub use gate::ModelGate;
-pub use request::{ModelRequest, RequestKind};
+pub use request::{RequestKind, WireRequest};
 pub use script::ModelScript;
 pub use server::ScriptedModel;
 pub use turn::{ModelTurn, read, reply, say, shell, tool, tools, write};

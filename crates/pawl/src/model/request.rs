@@ -20,7 +20,7 @@ pub enum RequestKind {
 
 /// A received request.
 #[derive(Debug, Clone)]
-pub struct ModelRequest {
+pub struct WireRequest {
     pub kind: RequestKind,
     /// The API, if the request asks a model.
     pub wire: Option<WireApi>,
@@ -46,7 +46,7 @@ pub struct ModelRequest {
     pub(super) conversation: RequestConversation,
 }
 
-impl ModelRequest {
+impl WireRequest {
     /// Returns a header by its lower-case name.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())

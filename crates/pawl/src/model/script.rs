@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::io;
 
 use super::turn::{ModelTurn, say};
-use super::{ModelRequest, RequestKind, ScriptedModel};
+use super::{RequestKind, ScriptedModel, WireRequest};
 
 /// A script, which starts a [`ScriptedModel`].
 pub struct ModelScript {
@@ -83,7 +83,7 @@ impl ModelScript {
     }
 
     /// Chooses the turn of a request that is part of a conversation.
-    pub(super) fn choose(&mut self, request: &ModelRequest) -> ModelTurn {
+    pub(super) fn choose(&mut self, request: &WireRequest) -> ModelTurn {
         let last = request.last_user_text();
         if let Some(rule) = self.rules.iter_mut().find(|rule| rule.fits(&last)) {
             rule.left = rule.left.map(|left| left.saturating_sub(1));

@@ -17,7 +17,7 @@ use super::probes;
 use super::stream::{Sent, stream};
 use super::turn::{ModelTurn, StreamBreak, TurnContent};
 use super::wire::{RequestReading, WireFormat};
-use super::{ModelRequest, ModelScript, RequestKind, WireApi};
+use super::{ModelScript, RequestKind, WireApi, WireRequest};
 
 /// Headers with keys. Nobody keeps them.
 const SECRET_HEADERS: [&str; 5] = ["x-api-key", "api-key", "x-goog-api-key", "authorization", "cookie"];
@@ -37,7 +37,7 @@ struct Shared {
 
 struct State {
     script: ModelScript,
-    requests: Vec<ModelRequest>,
+    requests: Vec<WireRequest>,
     sessions: Vec<Option<String>>,
 }
 
@@ -63,13 +63,13 @@ impl ScriptedModel {
     }
 
     /// Returns the turn requests so far, from the main conversation and subagents, in order of arrival.
-    pub fn requests(&self) -> Vec<ModelRequest> {
+    pub fn requests(&self) -> Vec<WireRequest> {
         let state = self.shared.lock();
         state.requests.iter().filter(|request| is_turn(request)).cloned().collect()
     }
 
     /// Returns every request so far, including side requests and probes.
-    pub fn everything(&self) -> Vec<ModelRequest> {
+    pub fn everything(&self) -> Vec<WireRequest> {
         self.shared.lock().requests.clone()
     }
 
@@ -90,12 +90,11 @@ impl ScriptedModel {
     }
 
     /// Waits until `count` turns were requested, at most until the deadline, and returns the requests so far.
-    pub fn requests_within(&self, count: usize, deadline: Duration) -> Vec<ModelRequest> {
+    pub fn requests_within(&self, count: usize, deadline: Duration) -> Vec<WireRequest> {
         let start = Instant::now();
         let mut state = self.shared.lock();
         loop {
-            let turns: Vec<&ModelRequest> =
-                state.requests.iter().filter(|request| is_turn(request)).collect();
+            let turns: Vec<&WireRequest> = state.requests.iter().filter(|request| is_turn(request)).collect();
             let left = deadline.checked_sub(start.elapsed()).filter(|_| turns.len() < count);
             let Some(left) = left else { return turns.into_iter().cloned().collect() };
             state = self.shared.arrived.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
@@ -125,7 +124,7 @@ impl Shared {
     }
 }
 
-fn is_turn(request: &ModelRequest) -> bool {
+fn is_turn(request: &WireRequest) -> bool {
     matches!(request.kind, RequestKind::Main | RequestKind::Subagent)
 }
 
@@ -180,7 +179,7 @@ fn answer(out: &mut TcpStream, incoming: IncomingRequest, shared: &Shared) -> io
 }
 
 /// Keeps the request and chooses its turn under one lock, so that the script follows the order of arrival.
-fn take_turn(incoming: IncomingRequest, shared: &Shared) -> (ModelRequest, Option<ModelTurn>) {
+fn take_turn(incoming: IncomingRequest, shared: &Shared) -> (WireRequest, Option<ModelTurn>) {
     let mut state = shared.lock();
     let request = number(understand(incoming), &mut state);
     state.requests.push(request.clone());
@@ -195,7 +194,7 @@ fn take_turn(incoming: IncomingRequest, shared: &Shared) -> (ModelRequest, Optio
 }
 
 /// Reads a request and forgets its secrets.
-pub(super) fn understand(incoming: IncomingRequest) -> ModelRequest {
+pub(super) fn understand(incoming: IncomingRequest) -> WireRequest {
     let body: Value = serde_json::from_slice(&incoming.body).unwrap_or(Value::Null);
     let wire = WireApi::of(&incoming.method, &incoming.path);
     let reading = wire.map(|wire| wire.format().read(&incoming, &body));
@@ -209,7 +208,7 @@ pub(super) fn understand(incoming: IncomingRequest) -> ModelRequest {
         });
     let is_secret = |name: &str| SECRET_HEADERS.contains(&name);
     let headers = incoming.headers.into_iter().filter(|(name, _)| !is_secret(name)).collect();
-    ModelRequest {
+    WireRequest {
         kind,
         wire,
         method: incoming.method,
@@ -233,7 +232,7 @@ fn without_key(path: &str) -> String {
     if rest.is_empty() { path.to_owned() } else { format!("{path}?{}", rest.join("&")) }
 }
 
-fn number(mut request: ModelRequest, state: &mut State) -> ModelRequest {
+fn number(mut request: WireRequest, state: &mut State) -> WireRequest {
     if !is_turn(&request) {
         return request;
     }
@@ -251,7 +250,7 @@ fn number(mut request: ModelRequest, state: &mut State) -> ModelRequest {
 fn send(
     out: &mut TcpStream,
     turn: &ModelTurn,
-    request: &ModelRequest,
+    request: &WireRequest,
     format: &dyn WireFormat,
 ) -> io::Result<Sent> {
     if let TurnContent::Fault { fault, message, headers } = &turn.what {

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::fault::ServiceFault;
 use super::tools::ModelAction;
-use super::{ModelGate, ModelRequest};
+use super::{ModelGate, WireRequest};
 
 /// One answer of the model.
 #[derive(Clone)]
@@ -28,7 +28,7 @@ pub struct ModelTurn {
 pub(super) enum TurnContent {
     Parts(Vec<TurnPart>),
     Fault { fault: ServiceFault, message: Option<String>, headers: Vec<(String, String)> },
-    Depends(Arc<dyn Fn(&ModelRequest) -> ModelTurn + Send + Sync>),
+    Depends(Arc<dyn Fn(&WireRequest) -> ModelTurn + Send + Sync>),
 }
 
 /// A part of an answer.
@@ -95,7 +95,7 @@ pub fn read(path: impl Into<String>) -> ModelTurn {
 }
 
 /// Makes a turn that depends on the request.
-pub fn reply(answer: impl Fn(&ModelRequest) -> ModelTurn + Send + Sync + 'static) -> ModelTurn {
+pub fn reply(answer: impl Fn(&WireRequest) -> ModelTurn + Send + Sync + 'static) -> ModelTurn {
     ModelTurn::of(TurnContent::Depends(Arc::new(answer)))
 }
 
@@ -186,7 +186,7 @@ impl ModelTurn {
 
     /// Returns the turn for a request: calls closures until one returns a plain turn. The delay and the gate
     /// of the outer turn still apply.
-    pub(super) fn settle(&self, request: &ModelRequest) -> ModelTurn {
+    pub(super) fn settle(&self, request: &WireRequest) -> ModelTurn {
         let TurnContent::Depends(answer) = &self.what else { return self.clone() };
         let mut settled = answer(request).settle(request);
         settled.delay = settled.delay.max(self.delay);

@@ -8,8 +8,8 @@ mod responses;
 
 use serde_json::Value;
 
-use super::ModelRequest;
 use super::RequestKind;
+use super::WireRequest;
 use super::answer::ScriptedAnswer;
 use super::conversation::RequestConversation;
 use super::fault::{ApiRefusal, ServiceFault};
@@ -70,7 +70,7 @@ pub(super) trait WireFormat: Sync {
     fn read(&self, incoming: &IncomingRequest, body: &Value) -> RequestReading;
 
     /// Decides whether a request wants a stream.
-    fn streams(&self, request: &ModelRequest) -> bool {
+    fn streams(&self, request: &WireRequest) -> bool {
         request.body.get("stream") == Some(&Value::Bool(true))
     }
 
@@ -84,7 +84,7 @@ pub(super) trait WireFormat: Sync {
     fn refuse(&self, fault: &ServiceFault, message: Option<&str>) -> ApiRefusal;
 
     /// Returns the answer to a request that is no turn of the script.
-    fn aside(&self, _request: &ModelRequest) -> ModelTurn {
+    fn aside(&self, _request: &WireRequest) -> ModelTurn {
         say("ok")
     }
 
@@ -125,7 +125,7 @@ fn list(value: &Value) -> impl Iterator<Item = &Value> {
 
 /// Returns a request with this body, as the server would understand it.
 #[cfg(test)]
-fn request_for_tests(wire: WireApi, body: Value) -> ModelRequest {
+fn request_for_tests(wire: WireApi, body: Value) -> WireRequest {
     let path = match wire {
         WireApi::Messages => "/v1/messages",
         WireApi::Responses => "/v1/responses",

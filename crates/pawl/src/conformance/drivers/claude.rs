@@ -24,6 +24,7 @@ pub(super) const CLAUDE: SuiteDriver = SuiteDriver {
     usage: ReportedUsage::Exact,
     no_resume: None,
     mcp_files: &[McpFile { path: "repo/.mcp.json", text: servers }],
+    untold_rule: None,
     mcp: McpNames::Canonical,
     mcp_prefix: Some("mcp__harbour__"),
     question: QuestionCase::Answered(ask),

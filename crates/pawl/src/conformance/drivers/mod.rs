@@ -1,4 +1,4 @@
-//! What differs between the drivers, as data. A file for each agent CLI, and one for those that speak the Agent Client
+//! The differences between the drivers, as data. A file for each agent CLI, and one for those that speak the Agent Client
 //! Protocol.
 
 mod acp;
@@ -37,6 +37,8 @@ pub struct SuiteDriver {
     pub(super) no_resume: Option<&'static str>,
     /// The files with which a project adds an MCP server.
     pub(super) mcp_files: &'static [McpFile],
+    /// The reason why the model does not learn which rule denied a tool.
+    pub(super) untold_rule: Option<&'static str>,
     pub(super) mcp: McpNames,
     /// The beginning of the name of a tool that the CLI offers only after a search for tools.
     pub(super) mcp_prefix: Option<&'static str>,
@@ -89,8 +91,8 @@ pub(super) struct McpPlace {
 pub(super) enum McpNames {
     /// `mcp__SERVER__TOOL`.
     Canonical,
-    /// Another one, because the CLI does not say which server has the tool. With the reason.
-    Other { spelling: &'static str, why: &'static str },
+    /// They do not see it, because the CLI does not ask. With the words for it.
+    Unasked(&'static str),
 }
 
 /// The way of a question to a person.

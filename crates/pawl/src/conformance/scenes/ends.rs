@@ -3,7 +3,7 @@
 use super::super::cells::SceneCells;
 use super::super::command::MINUTE;
 use super::super::ensure::{ensure, ensure_eq};
-use super::super::stage::Stage;
+use super::super::stage::SceneStage;
 use super::Behaviour;
 use crate::model::{ModelGate, ScriptedModel, hang, say, shell};
 
@@ -11,7 +11,7 @@ use crate::model::{ModelGate, ScriptedModel, hang, say, shell};
 pub(super) const LEAVES_TWO: &str =
     "sleep 600 > /dev/null 2>&1 & setsid sleep 600 > /dev/null 2>&1 & echo marked";
 
-pub(super) fn cancel(stage: &mut Stage<'_>, cells: &mut SceneCells) -> Result<(), String> {
+pub(super) fn cancel(stage: &mut SceneStage<'_>, cells: &mut SceneCells) -> Result<(), String> {
     let model = stage.model(ScriptedModel::script([shell(LEAVES_TWO), hang()]))?;
     let started = stage.start_nodes(&model, "  - prompt: go\n", &[])?;
     cells.check(Behaviour::Cancel, || {
@@ -28,7 +28,7 @@ pub(super) fn cancel(stage: &mut Stage<'_>, cells: &mut SceneCells) -> Result<()
     Ok(())
 }
 
-pub(super) fn kill(stage: &mut Stage<'_>, cells: &mut SceneCells) -> Result<(), String> {
+pub(super) fn kill(stage: &mut SceneStage<'_>, cells: &mut SceneCells) -> Result<(), String> {
     let gate = ModelGate::closed();
     let script = ScriptedModel::script([shell(LEAVES_TWO), say("never heard").behind(&gate)]);
     let model = stage.model(script.default(say("again")))?;

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::super::cells::{CellOutcome, Checked, SceneCells};
 use super::super::drivers::LimitReset;
 use super::super::ensure::{ensure, ensure_eq};
-use super::super::stage::Stage;
+use super::super::stage::SceneStage;
 use super::super::utc::seconds_until;
 use super::Behaviour;
 use crate::model::{ScriptedModel, say};
@@ -16,7 +16,7 @@ use crate::model::{ScriptedModel, say};
 const RESETS_IN: Duration = Duration::from_secs(90 * 60);
 const WORDS: [&str; 6] = ["loop", "build it", "--mode", "resume", "--max-iterations", "1"];
 
-pub(super) fn quota(stage: &mut Stage<'_>, cells: &mut SceneCells) -> Result<(), String> {
+pub(super) fn quota(stage: &mut SceneStage<'_>, cells: &mut SceneCells) -> Result<(), String> {
     cells.check_with(Behaviour::Quota, || match stage.driver.reset {
         LimitReset::Hidden(what) => hidden(stage, what),
         _ => reported(stage),
@@ -24,7 +24,7 @@ pub(super) fn quota(stage: &mut Stage<'_>, cells: &mut SceneCells) -> Result<(),
     Ok(())
 }
 
-fn reported(stage: &Stage<'_>) -> Checked {
+fn reported(stage: &SceneStage<'_>) -> Checked {
     let script = ScriptedModel::script([(stage.driver.limit)(RESETS_IN), say("the first part")]);
     let model = stage.model(script.default(say("too much")))?;
     let started = stage.start(&model, &WORDS)?;
@@ -44,7 +44,7 @@ fn reported(stage: &Stage<'_>) -> Checked {
 }
 
 /// A limit that the CLI does not report: it waits itself, and the run does not count the turn twice.
-fn hidden(stage: &Stage<'_>, what: &str) -> Checked {
+fn hidden(stage: &SceneStage<'_>, what: &str) -> Checked {
     let limit = (stage.driver.limit)(Duration::from_secs(1));
     let script = ScriptedModel::script([limit, say("the first part")]);
     let model = stage.model(script.default(say("too much")))?;

@@ -9,13 +9,13 @@ mod turns;
 
 use super::behaviour::Behaviour;
 use super::cells::SceneCells;
-use super::stage::Stage;
+use super::stage::SceneStage;
 
 /// A run with one driver, which shows some behaviours.
 #[derive(Clone, Copy)]
 pub(super) struct Scene {
     pub(super) shows: &'static [Behaviour],
-    pub(super) play: fn(&mut Stage<'_>, &mut SceneCells) -> Result<(), String>,
+    pub(super) play: fn(&mut SceneStage<'_>, &mut SceneCells) -> Result<(), String>,
 }
 
 impl Scene {

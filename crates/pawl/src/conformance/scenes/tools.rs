@@ -8,9 +8,9 @@ use super::super::command::EndedCommand;
 use super::super::drivers::{McpNames, McpPlace, QUESTION, QuestionCase};
 use super::super::ensure::{ensure, ensure_eq};
 use super::super::mcp_server::{ALLOWED, DENIED, RESULT, SERVER};
-use super::super::stage::Stage;
+use super::super::stage::SceneStage;
 use super::Behaviour;
-use crate::model::{ModelRequest, ModelTurn, ScriptedModel, reply, say, tool};
+use crate::model::{ModelTurn, ScriptedModel, WireRequest, reply, say, tool};
 
 /// A line that is not JSON, and a line of a kind that no CLI prints.
 const STRANGE: [&str; 2] = [
@@ -19,7 +19,7 @@ const STRANGE: [&str; 2] = [
 ];
 const ANSWER: &str = "Neither, use 9090";
 
-pub(super) fn beyond_the_cli(stage: &mut Stage<'_>, cells: &mut SceneCells) -> Result<(), String> {
+pub(super) fn beyond_the_cli(stage: &mut SceneStage<'_>, cells: &mut SceneCells) -> Result<(), String> {
     stage.print_before(&STRANGE)?;
     let prefix = stage.driver.mcp_prefix;
     let script = ScriptedModel::script([
@@ -48,11 +48,11 @@ pub(super) fn beyond_the_cli(stage: &mut Stage<'_>, cells: &mut SceneCells) -> R
 
 /// The model calls a tool of the server by whatever name the CLI offers it.
 fn call(name: &'static str, prefix: Option<&'static str>) -> ModelTurn {
-    reply(move |request: &ModelRequest| {
+    reply(move |request: &WireRequest| {
         let offered = request.tool_names();
         let found = offered.iter().find(|offered| offered.ends_with(name)).cloned();
         match found.or_else(|| Some(format!("{}{name}", prefix?))) {
-            Some(name) => tool(&name, json!({})),
+            Some(name) => tool(&name, json!({"harbour": "north"})),
             None => say(format!("no tool is named {name}, there are: {}", offered.join(", "))),
         }
     })
@@ -66,7 +66,7 @@ fn question(case: QuestionCase) -> ModelTurn {
 }
 
 /// Adds the server to the project's settings, and a rule about its tools to the user's.
-fn add_server(stage: &Stage<'_>) -> Result<(), String> {
+fn add_server(stage: &SceneStage<'_>) -> Result<(), String> {
     let program = stage.place.around().windlass.display().to_string();
     let place = McpPlace {
         program,
@@ -82,7 +82,7 @@ fn add_server(stage: &Stage<'_>) -> Result<(), String> {
 }
 
 /// Runs the turn, and answers a question that reaches a person.
-fn play(stage: &Stage<'_>, model: &ScriptedModel) -> Result<EndedCommand, String> {
+fn play(stage: &SceneStage<'_>, model: &ScriptedModel) -> Result<EndedCommand, String> {
     let started = stage.start_nodes(model, "  - prompt: go\n", &["--on-question", "wait"])?;
     if let QuestionCase::Answered(_) = stage.driver.question {
         let waiting = started.wait_for("run.waiting")?;
@@ -94,7 +94,7 @@ fn play(stage: &Stage<'_>, model: &ScriptedModel) -> Result<EndedCommand, String
     started.end()
 }
 
-fn mcp(stage: &Stage<'_>, ended: &EndedCommand, requests: &[ModelRequest]) -> Checked {
+fn mcp(stage: &SceneStage<'_>, ended: &EndedCommand, requests: &[WireRequest]) -> Checked {
     let decided: Vec<[&str; 2]> = ended
         .of("hook.decision")
         .into_iter()
@@ -112,23 +112,22 @@ fn mcp(stage: &Stage<'_>, ended: &EndedCommand, requests: &[ModelRequest]) -> Ch
             ensure!(!wiped, "the denied tool ran: {}", ended.story());
             Ok(CellOutcome::Passed)
         }
-        McpNames::Other { spelling, why } => {
-            let expected = [spelling, "allow"];
-            ensure!(decided.contains(&expected), "no {expected:?} in {decided:?}: {}", ended.story());
-            Ok(CellOutcome::PassedBut(why.to_owned()))
+        McpNames::Unasked(what) => {
+            ensure!(wiped && decided.is_empty(), "the CLI asks after all: {}", ended.story());
+            Ok(CellOutcome::PassedBut(what.to_owned()))
         }
     }
 }
 
-fn asked(stage: &Stage<'_>, ended: &EndedCommand, requests: &[ModelRequest]) -> Checked {
-    let told = requests.get(3).map(ModelRequest::last_user_text).unwrap_or_default();
+fn asked(stage: &SceneStage<'_>, ended: &EndedCommand, requests: &[WireRequest]) -> Checked {
+    let told = requests.get(3).map(WireRequest::last_user_text).unwrap_or_default();
     match stage.driver.question {
         QuestionCase::Answered(_) => {
             ensure!(told.contains(ANSWER), "the answer did not reach the model: {told}");
             Ok(CellOutcome::Passed)
         }
         QuestionCase::NotOffered { tool, why } => {
-            let offered = requests.first().map(ModelRequest::tool_names).unwrap_or_default();
+            let offered = requests.first().map(WireRequest::tool_names).unwrap_or_default();
             ensure!(!offered.iter().any(|name| name == tool), "the CLI offers `{tool}`: {offered:?}");
             ensure!(ended.of("run.waiting").is_empty(), "the run waits: {}", ended.story());
             ensure!(!told.is_empty() || requests.len() == 3, "the model is not told: {}", ended.story());

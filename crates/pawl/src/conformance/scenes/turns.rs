@@ -8,12 +8,12 @@ use super::super::cells::{CellOutcome, Checked, SceneCells};
 use super::super::command::EndedCommand;
 use super::super::drivers::{ReportedUsage, RolePlace};
 use super::super::ensure::{ensure, ensure_eq};
-use super::super::stage::Stage;
+use super::super::stage::SceneStage;
 use super::Behaviour;
 use crate::model::{ScriptedModel, say, shell};
 
 /// Checks the input, output and cached tokens of a run. A sum that is not exact must be marked as partial.
-pub(super) fn usage_sum(stage: &Stage<'_>, ended: &EndedCommand, expected: [u64; 3]) -> Checked {
+pub(super) fn usage_sum(stage: &SceneStage<'_>, ended: &EndedCommand, expected: [u64; 3]) -> Checked {
     let usage = ended.finished("usage");
     let is_partial = usage.get("is_partial").is_some_and(|partial| partial == true);
     match stage.driver.usage {
@@ -32,7 +32,7 @@ pub(super) fn usage_sum(stage: &Stage<'_>, ended: &EndedCommand, expected: [u64;
     }
 }
 
-pub(super) fn one_turn(stage: &mut Stage<'_>, cells: &mut SceneCells) -> Result<(), String> {
+pub(super) fn one_turn(stage: &mut SceneStage<'_>, cells: &mut SceneCells) -> Result<(), String> {
     let script = ScriptedModel::script([
         shell("echo made > made.txt").tokens(1000, 30).cached(200),
         say("all done").tokens(70, 5).cached(3),
@@ -75,7 +75,10 @@ pub(super) fn one_turn(stage: &mut Stage<'_>, cells: &mut SceneCells) -> Result<
 const LIMIT_IN_TEXT: &str = "429 Too Many Requests: rate limit exceeded, usage limit reached, try again in 3600 seconds\n\
     {\"error\":{\"type\":\"rate_limit_error\",\"code\":429,\"status\":\"RESOURCE_EXHAUSTED\",\"resets_in_seconds\":3600}}\n";
 
-pub(super) fn refused(stage: &mut Stage<'_>, cells: &mut SceneCells) -> Result<(), String> {
+/// The words with which Windlass refuses a tool.
+const DENIED: &str = "denied by the rule";
+
+pub(super) fn refused(stage: &mut SceneStage<'_>, cells: &mut SceneCells) -> Result<(), String> {
     stage.place.write("config/windlass/config.toml", "[permissions]\ndeny = [\"shell(touch *)\"]\n")?;
     stage.place.write("repo/limits.md", LIMIT_IN_TEXT)?;
     let script = [shell("cat limits.md"), shell("touch denied.txt"), say("then not")];
@@ -89,18 +92,28 @@ pub(super) fn refused(stage: &mut Stage<'_>, cells: &mut SceneCells) -> Result<(
         ensure!(ended.of("run.waiting").is_empty(), "the run waited: {}", ended.story());
         ended.ensure_completed()
     });
-    cells.check(Behaviour::DeniedTool, || {
-        ensure_eq!(ended.decisions("tool"), ["allow", "deny"], "{}", ended.story());
+    cells.check_with(Behaviour::DeniedTool, || {
+        // Some CLIs do not ask before a command that only reads.
+        let decided = ended.decisions("tool");
+        ensure!([&["allow", "deny"], &["deny"][..]].contains(&&*decided), "{decided:?}: {}", ended.story());
         ensure!(!stage.place.repo("denied.txt").exists(), "the tool ran: {}", ended.story());
         // Some CLIs end the turn when a tool is refused.
-        let reason = told.get(2).map_or("denied by the rule", String::as_str);
-        ensure!(reason.contains("denied by the rule"), "the model is not told: {reason}");
-        Ok(())
+        let reason = told.get(2).map_or(DENIED, String::as_str);
+        match stage.driver.untold_rule {
+            Some(why) => {
+                ensure!(!reason.contains(DENIED), "the model is told after all: {reason}");
+                Ok(CellOutcome::PassedBut(why.to_owned()))
+            }
+            None => {
+                ensure!(reason.contains(DENIED), "the model is not told: {reason}");
+                Ok(CellOutcome::Passed)
+            }
+        }
     });
     Ok(())
 }
 
-pub(super) fn prompt(stage: &mut Stage<'_>, cells: &mut SceneCells) -> Result<(), String> {
+pub(super) fn prompt(stage: &mut SceneStage<'_>, cells: &mut SceneCells) -> Result<(), String> {
     let odd = "--help 'a' \"b\" $HOME `id` \\ \u{e9}\u{1f600}\n-\n\ttab";
     let long = "0123456789abcdef".repeat(6400);
     let role = "You talk like a \"pirate\".";

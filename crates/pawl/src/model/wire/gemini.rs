@@ -12,7 +12,7 @@ use crate::model::http::IncomingRequest;
 use crate::model::server::fresh_id;
 use crate::model::tools::OfferedTool;
 use crate::model::turn::{ModelTurn, TokenCounts, say};
-use crate::model::{ModelRequest, RequestKind};
+use crate::model::{RequestKind, WireRequest};
 
 pub(super) struct GeminiApi;
 
@@ -32,7 +32,7 @@ impl WireFormat for GeminiApi {
         }
     }
 
-    fn streams(&self, request: &ModelRequest) -> bool {
+    fn streams(&self, request: &WireRequest) -> bool {
         request.path.contains(":streamGenerateContent")
     }
 
@@ -82,7 +82,7 @@ impl WireFormat for GeminiApi {
     }
 
     /// Requests for JSON (the router, the check who speaks next) get what their schema wants.
-    fn aside(&self, request: &ModelRequest) -> ModelTurn {
+    fn aside(&self, request: &WireRequest) -> ModelTurn {
         let config = request.body.get("generationConfig");
         let schema = |name: &str| config?.get(name);
         let schema = schema("responseJsonSchema").or_else(|| schema("responseSchema"));

@@ -39,7 +39,7 @@ pub(super) fn perform(invocation: &Invocation, names: &[String], is_json: bool) 
         return Err(Report::new(Exit::Agent, text).hint("`windlass doctor` says how to install each"));
     }
     let began = Instant::now();
-    let progress = Progress::new(invocation, is_json, &drivers);
+    let progress = ProgressLine::new(invocation, is_json, &drivers);
     let cells = play(invocation, &reports, &drivers, &progress)?;
     let suite = PlayedSuite { reports, drivers, missing, cells, took: began.elapsed() };
     match is_json {
@@ -69,7 +69,7 @@ fn play(
     invocation: &Invocation,
     reports: &[DriverReport],
     drivers: &[&'static SuiteDriver],
-    progress: &Progress,
+    progress: &ProgressLine,
 ) -> Result<Vec<ConformanceCell>, Report> {
     let windlass = std::env::current_exe().map_err(|error| {
         Report::new(Exit::Unexpected, "cannot find the windlass program").caused_by(&error)
@@ -162,7 +162,7 @@ impl PlayedSuite {
 }
 
 /// Shows the progress: a line of the terminal that changes, or a line for each scene and each failure.
-struct Progress {
+struct ProgressLine {
     is_json: bool,
     /// The width of the terminal, if a line can change.
     redraws: Option<usize>,
@@ -171,11 +171,11 @@ struct Progress {
     known: Mutex<usize>,
 }
 
-impl Progress {
-    fn new(invocation: &Invocation, is_json: bool, drivers: &[&SuiteDriver]) -> Progress {
+impl ProgressLine {
+    fn new(invocation: &Invocation, is_json: bool, drivers: &[&SuiteDriver]) -> ProgressLine {
         let is_terminal = std::io::IsTerminal::is_terminal(&std::io::stderr());
         let redraws = (is_terminal && invocation.screen.redraws).then_some(invocation.screen.width);
-        Progress { is_json, redraws, of: drivers.len() * Behaviour::ALL.len(), known: Mutex::new(0) }
+        ProgressLine { is_json, redraws, of: drivers.len() * Behaviour::ALL.len(), known: Mutex::new(0) }
     }
 
     fn tell(&self, step: SuiteProgress<'_>) {

@@ -14,8 +14,8 @@ const GAP: &str = "  ";
 /// Returns the lines about everything that was played.
 pub(super) fn lines(screen: Terminal, suite: &PlayedSuite) -> Vec<String> {
     let mut notes = Vec::new();
-    let columns: Vec<Column> =
-        suite.drivers.iter().map(|driver| Column::of(suite, driver, &mut notes)).collect();
+    let columns: Vec<SuiteColumn> =
+        suite.drivers.iter().map(|driver| SuiteColumn::of(suite, driver, &mut notes)).collect();
     let mut lines = versions(suite);
     for table in split(&columns, screen.limit()) {
         lines.push(String::new());
@@ -39,18 +39,18 @@ fn versions(suite: &PlayedSuite) -> Vec<String> {
 }
 
 /// A column of the table.
-struct Column {
+struct SuiteColumn {
     title: &'static str,
     cells: Vec<String>,
     width: usize,
 }
 
-impl Column {
-    fn of(suite: &PlayedSuite, driver: &SuiteDriver, notes: &mut Vec<String>) -> Column {
+impl SuiteColumn {
+    fn of(suite: &PlayedSuite, driver: &SuiteDriver, notes: &mut Vec<String>) -> SuiteColumn {
         let cell = |behaviour: &Behaviour| word(suite.cell(driver, *behaviour), notes);
         let cells: Vec<String> = Behaviour::ALL.iter().map(cell).collect();
         let width = cells.iter().map(String::len).chain([driver.title.len()]).max().unwrap_or(0);
-        Column { title: driver.title, cells, width }
+        SuiteColumn { title: driver.title, cells, width }
     }
 }
 
@@ -73,11 +73,11 @@ fn word(cell: Option<&ConformanceCell>, notes: &mut Vec<String>) -> String {
 }
 
 /// Splits the columns into tables that fit.
-fn split(columns: &[Column], limit: Option<usize>) -> Vec<&[Column]> {
+fn split(columns: &[SuiteColumn], limit: Option<usize>) -> Vec<&[SuiteColumn]> {
     let (mut tables, mut rest) = (Vec::new(), columns);
     while !rest.is_empty() {
         let mut width = head_width();
-        let fits = |column: &&Column| {
+        let fits = |column: &&SuiteColumn| {
             width += GAP.len() + column.width;
             limit.is_none_or(|limit| width <= limit)
         };
@@ -93,7 +93,7 @@ fn head_width() -> usize {
     Behaviour::ALL.iter().map(|behaviour| behaviour.title().len()).max().unwrap_or(0)
 }
 
-fn rows(screen: Terminal, columns: &[Column]) -> Vec<String> {
+fn rows(screen: Terminal, columns: &[SuiteColumn]) -> Vec<String> {
     let width = head_width();
     let line = |head: &str, cells: Vec<&str>| {
         let padded = cells.iter().zip(columns).map(|(cell, column)| {
