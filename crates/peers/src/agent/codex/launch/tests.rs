@@ -207,6 +207,25 @@ fn the_isolation_decides_what_stays_of_the_users_settings() {
 }
 
 #[test]
+fn the_hook_decides_about_the_servers_of_a_trusted_project() {
+    for (isolation, trust, expected) in [
+        (Isolation::Minimal, "trusted", Some("approve")),
+        (Isolation::Minimal, "untrusted", None),
+        (Isolation::Strict, "trusted", None),
+    ] {
+        let mut orders = orders(isolation);
+        let repo = orders.folder.path().join("repo");
+        std::fs::create_dir_all(repo.join(".codex")).unwrap();
+        std::fs::write(repo.join(".codex/config.toml"), "[mcp_servers.own]\ncommand = \"own\"\n").unwrap();
+        orders.user = format!("[projects.\"{}\"]\ntrust_level = \"{trust}\"\n", repo.display());
+        let settings = orders.settings();
+        let server = at(&settings, "mcp_servers/own").and_then(Value::as_table).cloned();
+        let approval = server.as_ref().and_then(|server| server.get("default_tools_approval_mode")?.as_str());
+        assert_eq!(approval, expected, "{isolation:?} {trust}");
+    }
+}
+
+#[test]
 fn permissive_is_no_wider_than_the_users_own_sandbox() {
     for (own, expected) in [
         ("", "danger-full-access"),
