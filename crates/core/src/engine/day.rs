@@ -122,6 +122,15 @@ impl DecisionCx<'_> {
         self.cannot_afford_again().or_else(|| self.day_is_spent(Some(work), WantedTurn::Again))
     }
 
+    /// Decides whether a budget limits the cost of a session: one of the run, of a block around it or of the day.
+    pub(super) fn limits_cost(&self, work: &SessionWork) -> bool {
+        let driver = self.driver_of(work);
+        let is_here = |day: &DayAllowance| driver.is_none_or(|driver| covers(&day.limit, driver));
+        let mut days = self.bookkeeping.day.iter();
+        self.allowances.iter().any(|purse| purse.budget.cost_usd.is_some())
+            || days.any(|day| day.limit.budget.cost_usd.is_some() && is_here(day))
+    }
+
     /// Decides whether a budget of the day is spent, of whichever driver.
     pub(super) fn is_day_over(&self) -> bool {
         self.day_is_spent(None, WantedTurn::New).is_some()

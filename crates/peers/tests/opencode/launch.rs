@@ -103,6 +103,7 @@ fn spec() -> Spec {
         limits: TimeLimits::default(),
         timeout_from: None,
         budget: Default::default(),
+        prices: Default::default(),
         others: Default::default(),
         parent: None,
         notify: Default::default(),

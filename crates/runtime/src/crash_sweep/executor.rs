@@ -440,6 +440,7 @@ fn ended(effect: EffectId, line: Line, verdict: SessionVerdict) -> Event {
         unanswered: Vec::new(),
         session: None,
         usage_is_cumulative: false,
+        models: Vec::new(),
         value: line.value,
     };
     Event::SessionEnded { effect, end }

@@ -166,6 +166,7 @@ pub(crate) fn spec_of(workflow: &Workflow) -> Spec {
         limits: TimeLimits::default(),
         timeout_from: None,
         budget: workflow.budget,
+        prices: Default::default(),
         others: BTreeMap::new(),
         parent: None,
         notify: Default::default(),

@@ -260,5 +260,6 @@ fn ended(verdict: SessionVerdict) -> SessionEnd {
         unanswered: Vec::new(),
         session: None,
         usage_is_cumulative: false,
+        models: Vec::new(),
     }
 }

@@ -592,6 +592,7 @@ fn session_end(stub: &Stub) -> SessionEnd {
         unanswered: Vec::new(),
         session: None,
         usage_is_cumulative: false,
+        models: Vec::new(),
     }
 }
 

@@ -121,6 +121,7 @@ pub(super) fn spec_of(body: Vec<Drawn>) -> Spec {
         limits: TimeLimits::default(),
         timeout_from: None,
         budget: Budget::default(),
+        prices: Default::default(),
         others: BTreeMap::new(),
         parent: None,
         notify: Default::default(),
@@ -163,6 +164,7 @@ pub(super) fn session_end(verdict: SessionVerdict) -> SessionEnd {
         unanswered: Vec::new(),
         session: None,
         usage_is_cumulative: false,
+        models: Vec::new(),
         value: None,
     }
 }

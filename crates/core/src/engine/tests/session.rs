@@ -277,6 +277,7 @@ fn tool_calls_without_any_hook_are_a_broken_transport() {
         unanswered: Vec::new(),
         session: None,
         usage_is_cumulative: false,
+        models: Vec::new(),
         value: None,
     };
     story.tell(Event::SessionEnded { effect, end });
@@ -362,6 +363,7 @@ fn a_turn_cut_off_before_it_spoke_begins_anew_in_another_session() {
         unanswered: Vec::new(),
         session: None,
         usage_is_cumulative: false,
+        models: Vec::new(),
         value: None,
     };
     let again = story.tell(Event::SessionEnded { effect, end }).plan();
@@ -497,6 +499,7 @@ fn a_late_outcome_of_a_settled_effect_changes_nothing() {
         unanswered: Vec::new(),
         session: None,
         usage_is_cumulative: false,
+        models: Vec::new(),
         value: None,
     };
     story.tell(Event::SessionEnded { effect, end });

@@ -143,6 +143,7 @@ fn ended(node: &str) -> Event {
         unanswered: Vec::new(),
         session: None,
         usage_is_cumulative: false,
+        models: Vec::new(),
     };
     Event::SessionEnded { effect: turn(node), end }
 }

@@ -32,7 +32,7 @@ pub(super) fn finished(
 ) -> Vec<String> {
     let is_well = outcome.status == FinalStatus::Completed;
     let mut facts = vec![format!("{name} {}", outcome.status.word()), span(took_ms)];
-    facts.extend(spent.usage.cost_usd.map(|usd| words::cost(Some(usd))));
+    facts.extend(words::known_cost(spent.usage.cost()));
     let mut line = facts.join(screen.dot());
     let (first, below) = words::paragraph(why.unwrap_or_default(), WHY);
     if why.is_some() {

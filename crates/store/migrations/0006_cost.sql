@@ -1,0 +1,5 @@
+-- What is known about the cost of a run: whether a part of it follows from prices, and whether a part of it is
+-- unknown.
+
+ALTER TABLE run ADD COLUMN cost_computed INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE run ADD COLUMN cost_partial INTEGER NOT NULL DEFAULT 0;
