@@ -5,6 +5,7 @@ mod broken;
 mod budgets;
 mod continued;
 mod continued_sessions;
+mod costs;
 mod cuts;
 mod day;
 mod hand_over;
