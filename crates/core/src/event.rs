@@ -528,6 +528,9 @@ pub struct SessionEnd {
     /// The usage by model, if the CLI reports its models.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub models: Vec<ModelUsage>,
+    /// The time for which the process ran; 0 if it is unknown.
+    #[serde(default)]
+    pub took_ms: u64,
 }
 
 /// The verdict on a turn.

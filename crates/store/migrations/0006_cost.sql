@@ -3,3 +3,7 @@
 
 ALTER TABLE run ADD COLUMN cost_computed INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE run ADD COLUMN cost_partial INTEGER NOT NULL DEFAULT 0;
+
+-- The time for which the processes of turns ran.
+
+ALTER TABLE spending ADD COLUMN time_ms INTEGER NOT NULL DEFAULT 0;

@@ -95,5 +95,6 @@ fn session_end(what: String) -> SessionEnd {
         session: None,
         usage_is_cumulative: false,
         models: Vec::new(),
+        took_ms: 0,
     }
 }

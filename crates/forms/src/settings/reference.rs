@@ -353,6 +353,15 @@ pub(super) const REFERENCE: &[SettingReference] = &[
         widens: Widens::Yes(EVERYWHERE),
     },
     SettingReference {
+        key: "budgets.SCOPE.time",
+        value: ValueType::Duration,
+        meaning: "The time on one day after which no turn starts: the sum of the times for which the agents of all runs work. Waiting does \
+                  not count, and two agents that work side by side count twice.",
+        example: "\"6h\"",
+        flag: None,
+        widens: Widens::Yes(EVERYWHERE),
+    },
+    SettingReference {
         key: "prices.MODEL.input",
         value: ValueType::Dollars,
         meaning: "The price of a million input tokens, in dollars. A price needs `input` and `output`.",
@@ -427,7 +436,7 @@ const TABLE_INTROS: &[(&str, &str)] = &[
         "budgets",
         "What all your runs together may spend on one day, in all folders of this machine. SCOPE is `day` for all drivers together, \
          or the name of a driver for its turns alone. A day is a calendar day in your local time zone. Windlass counts a turn on the \
-         day on which it starts, and its tokens and cost on the day on which its process ends. A turn in progress ends, also when it \
+         day on which it starts, and its tokens, cost and time on the day on which its process ends. A turn in progress ends, also when it \
          exceeds a budget. Then the run ends as exhausted. Continue it on the next day, or raise the budget, with `windlass resume`. \
          A run reads the budgets when it starts and when it resumes.",
     ),

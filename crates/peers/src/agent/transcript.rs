@@ -221,6 +221,7 @@ impl Transcript {
             session: self.session.as_deref().filter(|id| is_session_id(id)).map(SessionId::new),
             usage_is_cumulative: self.usage_is_cumulative,
             models: self.models(),
+            took_ms: 0,
         }
     }
 

@@ -443,6 +443,7 @@ fn ended(effect: EffectId, line: Line, verdict: SessionVerdict) -> Event {
         session: None,
         usage_is_cumulative: false,
         models: vec![ModelUsage { model: MODEL.to_owned(), usage }],
+        took_ms: 0,
         value: line.value,
     };
     Event::SessionEnded { effect, end }

@@ -138,6 +138,7 @@ impl Source {
             session: None,
             usage_is_cumulative: false,
             models: Vec::new(),
+            took_ms: 0,
         };
         let event = Event::SessionEnded { effect: self.effect(Verb::Session), end };
         (event, vec![self.planned(Verb::Inspect, look)], Vec::new())

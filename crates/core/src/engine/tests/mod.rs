@@ -166,6 +166,7 @@ pub(super) fn session_end(verdict: SessionVerdict) -> SessionEnd {
         session: None,
         usage_is_cumulative: false,
         models: Vec::new(),
+        took_ms: 0,
         value: None,
     }
 }

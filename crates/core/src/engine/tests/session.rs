@@ -278,6 +278,7 @@ fn tool_calls_without_any_hook_are_a_broken_transport() {
         session: None,
         usage_is_cumulative: false,
         models: Vec::new(),
+        took_ms: 0,
         value: None,
     };
     story.tell(Event::SessionEnded { effect, end });
@@ -364,6 +365,7 @@ fn a_turn_cut_off_before_it_spoke_begins_anew_in_another_session() {
         session: None,
         usage_is_cumulative: false,
         models: Vec::new(),
+        took_ms: 0,
         value: None,
     };
     let again = story.tell(Event::SessionEnded { effect, end }).plan();
@@ -500,6 +502,7 @@ fn a_late_outcome_of_a_settled_effect_changes_nothing() {
         session: None,
         usage_is_cumulative: false,
         models: Vec::new(),
+        took_ms: 0,
         value: None,
     };
     story.tell(Event::SessionEnded { effect, end });

@@ -44,7 +44,7 @@ pub(super) fn ended(work: &mut SessionWork, cx: &mut DecisionCx<'_>, effect: &Ef
     }
     let usage = cost::of_turn(work, cx, end);
     work.usage.add(&usage);
-    cx.spend_for(work, &usage);
+    cx.spend_for(work, &usage, end.took_ms);
     // If the answer is only a value, an earlier message is not the last message.
     if end.last_message.is_some() || end.value.is_some() {
         work.last_message.clone_from(&end.last_message);

@@ -144,6 +144,7 @@ fn ended(node: &str) -> Event {
         session: None,
         usage_is_cumulative: false,
         models: Vec::new(),
+        took_ms: 0,
     };
     Event::SessionEnded { effect: turn(node), end }
 }

@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn a_node_that_is_over_says_how_how_long_and_how_much() {
         let usage = Usage { cost_usd: Some(0.5), ..Usage::default() };
-        let spent = Spent { turns: 1, usage };
+        let spent = Spent { turns: 1, usage, ..Spent::default() };
         let well = Outcome::new(FinalStatus::Completed, EndReason::AllDone);
         assert_eq!(
             finished(Terminal::plain(), "fix", (&well, why(&well)), &spent, 12_000),

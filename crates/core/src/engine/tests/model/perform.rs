@@ -228,7 +228,7 @@ impl World {
         for _ in 0..more {
             if (Allowance { budget, spent }).is_spent().is_none() {
                 let usage = Usage { output_tokens: 7, cost_usd: Some(1.0 / 7.0), ..Usage::default() };
-                spent.add(&Spent { turns: 1, usage });
+                spent.add(&Spent { turns: 1, usage, ..Spent::default() });
             }
         }
         if self.roll(3) == 2 {
