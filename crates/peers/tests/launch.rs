@@ -72,6 +72,7 @@ fn spec() -> Given {
         limits: TimeLimits::default(),
         timeout_from: None,
         budget: Default::default(),
+        prices: Default::default(),
         others: Default::default(),
         parent: None,
         notify: Default::default(),

@@ -6,11 +6,13 @@
 //! - [`session_settings`] combines flags, workflow and settings for each session.
 //! - [`jobs`] checks that tasks can run in parallel.
 //! - [`own_worktree`] plans the worktree of the run itself.
+//! - [`costs`] finds budgets of money that could not hold.
 //! - [`inspect`] tries out the prompt of the only session.
 //! - [`entity`] writes the prompt of an entity when its node starts.
 
 mod agent_words;
 mod choose;
+mod costs;
 mod entity;
 mod flags;
 mod inputs;
@@ -46,6 +48,7 @@ use crate::home::Home;
 use crate::trust;
 use crate::user_error::{ProblemPart, UserError, UserErrorKind};
 use choose::{Selection, SetAside, WorkflowSources, set_aside};
+pub(crate) use costs::uncounted;
 pub(crate) use entity::{PromptContext, texts as entity_texts};
 pub use flags::checks;
 pub(crate) use nodes::called as called_workflows;
@@ -259,10 +262,12 @@ fn planned(
     side_by_side::refuse(&spec)?;
     programs::refuse_typos(home, &spec)?;
     programs::need_bash(home, &spec)?;
+    let uncounted = uncounted(&home.agents, &spec, &resolved.settings.day_limits()).refuse()?;
     inspect::ahead(home, &spec, &mut warnings)?;
     let worst = worst(&nodes::bounded(&main.workflow, &spec), &graphs).to_string();
     let durability = config::durability_of(&resolved.settings);
-    let warnings = each_once(found.into_iter().chain(warnings.into_iter().map(ProblemPart::from)));
+    let warnings = warnings.into_iter().map(ProblemPart::from).chain(uncounted);
+    let warnings = each_once(found.into_iter().chain(warnings));
     Ok(Plan { spec, workflow: main.workflow, worst, warnings, notes, durability, worktree })
 }
 

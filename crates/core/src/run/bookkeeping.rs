@@ -12,7 +12,7 @@ use crate::graph::workflow::Budget;
 use crate::hook::HookAnswer;
 use crate::id::{EffectId, HookId, InboxId, NodeId, SessionId};
 use crate::time::Moment;
-use crate::usage::Usage;
+use crate::usage::{ModelUsage, Usage};
 
 /// Everything that a run keeps besides the progress of its nodes.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -81,6 +81,12 @@ pub struct Bookkeeping {
     /// The usage of whole conversations, where the CLI reports nothing else.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub conversations: BTreeMap<SessionId, Usage>,
+    /// The same by model, where the CLI reports its models.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub conversation_models: BTreeMap<SessionId, Vec<ModelUsage>>,
+    /// A cost that nobody knows escaped a budget, and the run has warned about it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub warned_of_cost: bool,
     /// The moments until which drivers accept no more work.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub limited: BTreeMap<String, Moment>,

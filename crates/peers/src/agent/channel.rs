@@ -14,6 +14,7 @@ use tokio::sync::mpsc::Receiver;
 use windlass_core::agent::{AgentEvent, AgentRequest};
 use windlass_core::event::SessionEnd;
 use windlass_core::launch::{END_OF_INPUT, files as names};
+use windlass_core::usage::Usage;
 
 use super::dialect::Dialect;
 use super::lines::AgentLines;
@@ -120,7 +121,11 @@ impl Channel {
         let stderr = files::read_tail(&self.dir.join(names::STDERR), STDERR_TAIL);
         let end = self.transcript.end(dialect.judge(&self.transcript, over, &stderr), self.offset);
         match dialect.conversation_usage(&self.dir) {
-            Some(usage) => SessionEnd { usage, usage_is_cumulative: true, ..end },
+            Some(models) => {
+                let mut usage = Usage::default();
+                models.iter().for_each(|part| usage.add(&part.usage));
+                SessionEnd { usage, models, usage_is_cumulative: true, ..end }
+            }
             None => end,
         }
     }

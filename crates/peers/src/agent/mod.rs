@@ -89,6 +89,8 @@ pub struct Capabilities {
     pub usage: bool,
     /// Reports what a session cost.
     pub cost: bool,
+    /// Reports the model that it uses.
+    pub reports_model: bool,
     /// Survives the death of the engine, and the next engine continues to read its output.
     pub adoptable: bool,
     /// The strength of the limits of a session.

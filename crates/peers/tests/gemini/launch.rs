@@ -117,6 +117,7 @@ fn spec(workspace: &str) -> Spec {
         limits: TimeLimits { check_ms: 1_000, ..TimeLimits::default() },
         timeout_from: None,
         budget: Default::default(),
+        prices: Default::default(),
         others: Default::default(),
         parent: None,
         notify: Default::default(),

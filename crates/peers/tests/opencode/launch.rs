@@ -108,6 +108,7 @@ fn spec() -> Spec {
         limits: TimeLimits::default(),
         timeout_from: None,
         budget: Default::default(),
+        prices: Default::default(),
         others: Default::default(),
         parent: None,
         notify: Default::default(),

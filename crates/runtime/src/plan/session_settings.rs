@@ -101,6 +101,7 @@ impl PlanInputs<'_> {
                 .timeout_ms
                 .map_or_else(|| part.workflow.settings.timeout_from.clone(), |_| None),
             budget: part.workflow.budget,
+            prices: self.settings().price_table(),
             others: BTreeMap::new(),
             parent: None,
             notify: self.notify(warnings)?,

@@ -76,6 +76,7 @@ impl Story {
             limits: TimeLimits::default(),
             timeout_from: None,
             budget: Default::default(),
+            prices: Default::default(),
             others: BTreeMap::new(),
             parent: None,
             notify: Default::default(),

@@ -236,7 +236,7 @@ fn run_end(status: FinalStatus, turns: u32, tokens: u64) -> Box<RunEnd> {
 }
 
 fn spent(turns: u32, tokens: u64) -> Spent {
-    Spent { turns, usage: Usage { output_tokens: tokens, ..Usage::default() } }
+    Spent { turns, usage: Usage { output_tokens: tokens, ..Usage::default() }, ..Spent::default() }
 }
 
 impl Story {

@@ -5,6 +5,7 @@ mod broken;
 mod budgets;
 mod continued;
 mod continued_sessions;
+mod costs;
 mod cuts;
 mod day;
 mod hand_over;
@@ -127,6 +128,7 @@ pub(super) fn spec_of(body: Vec<Drawn>) -> Spec {
         limits: TimeLimits::default(),
         timeout_from: None,
         budget: Budget::default(),
+        prices: Default::default(),
         others: BTreeMap::new(),
         parent: None,
         notify: Default::default(),
@@ -169,6 +171,8 @@ pub(super) fn session_end(verdict: SessionVerdict) -> SessionEnd {
         unanswered: Vec::new(),
         session: None,
         usage_is_cumulative: false,
+        models: Vec::new(),
+        took_ms: 0,
         value: None,
     }
 }

@@ -277,6 +277,8 @@ fn tool_calls_without_any_hook_are_a_broken_transport() {
         unanswered: Vec::new(),
         session: None,
         usage_is_cumulative: false,
+        models: Vec::new(),
+        took_ms: 0,
         value: None,
     };
     story.tell(Event::SessionEnded { effect, end });
@@ -362,6 +364,8 @@ fn a_turn_cut_off_before_it_spoke_begins_anew_in_another_session() {
         unanswered: Vec::new(),
         session: None,
         usage_is_cumulative: false,
+        models: Vec::new(),
+        took_ms: 0,
         value: None,
     };
     let again = story.tell(Event::SessionEnded { effect, end }).plan();
@@ -497,6 +501,8 @@ fn a_late_outcome_of_a_settled_effect_changes_nothing() {
         unanswered: Vec::new(),
         session: None,
         usage_is_cumulative: false,
+        models: Vec::new(),
+        took_ms: 0,
         value: None,
     };
     story.tell(Event::SessionEnded { effect, end });

@@ -49,6 +49,7 @@ impl Dialect for Claude {
             effort: true,
             model_tiers: true,
             usage: true,
+            reports_model: true,
             cost: true,
             adoptable: true,
             enforcement: Enforcement {

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use windlass_core::event::SessionVerdict;
 use windlass_core::hook::{HookAnswer, HookKind};
-use windlass_core::usage::Usage;
+use windlass_core::usage::ModelUsage;
 
 use super::dialect::{Dialect, Printed, ReadLine};
 use super::transcript::{ProcessEnd, Transcript};
@@ -50,6 +50,7 @@ impl Dialect for Copilot {
             models: true,
             effort: true,
             usage: true,
+            reports_model: true,
             adoptable: true,
             enforcement: Enforcement {
                 tools: Hold::Enforced,
@@ -98,7 +99,7 @@ impl Dialect for Copilot {
         judge::judge(transcript, over, stderr)
     }
 
-    fn conversation_usage(&self, dir: &Path) -> Option<Usage> {
+    fn conversation_usage(&self, dir: &Path) -> Option<Vec<ModelUsage>> {
         usage::read(&dir.join(usage::FILE))
     }
 }

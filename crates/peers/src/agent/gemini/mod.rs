@@ -53,6 +53,7 @@ impl Dialect for Gemini {
             mcp: true,
             models: true,
             usage: true,
+            reports_model: true,
             adoptable: true,
             // Its sandbox needs a container, so nothing limits what a shell command does.
             enforcement: Enforcement {

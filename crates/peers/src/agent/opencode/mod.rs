@@ -50,6 +50,7 @@ impl Dialect for Opencode {
             models: true,
             effort: true,
             usage: true,
+            reports_model: true,
             cost: true,
             adoptable: true,
             enforcement: Enforcement {

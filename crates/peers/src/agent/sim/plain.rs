@@ -163,7 +163,7 @@ impl PlainTokens {
             cache_read_tokens: self.cache_read,
             cache_write_tokens: self.cache_write,
             cost_usd,
-            is_partial: false,
+            ..Usage::default()
         }
     }
 }
@@ -183,6 +183,7 @@ impl PlainEnd {
             usage: self.spent.usage(self.cost_usd),
             cost_is_cumulative: true,
             usage_is_cumulative: false,
+            models: Vec::new(),
             failure: self.failed.map(failure),
             text: self.said,
             structured: self.value,

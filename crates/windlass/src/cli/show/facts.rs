@@ -171,7 +171,7 @@ pub(super) fn lines(screen: Terminal, handle: &Handle, details: &RunDetails) -> 
     }
     fact("started", &words::date(state.begun()));
     let usage = &state.own_spent().usage;
-    fact("spent", &format!("{}{}{}", words::tokens(usage), screen.dot(), words::cost(usage.cost_usd)));
+    fact("spent", &format!("{}{}{}", words::tokens(usage), screen.dot(), words::cost(usage.cost())));
     fact("kept in", &plain_line(&view.dir.display().to_string()));
     if details.is_many() {
         lines.push("  nodes".to_owned());

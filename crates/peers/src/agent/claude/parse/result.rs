@@ -74,6 +74,7 @@ pub(super) fn read(line: &str, out: &mut Vec<AgentEvent>) -> serde_json::Result<
         usage,
         cost_is_cumulative,
         usage_is_cumulative: false,
+        models: Vec::new(),
         num_turns: line.num_turns,
     })));
     Ok(())
@@ -119,7 +120,7 @@ fn result_usage(line: &ResultLine<'_>) -> serde_json::Result<(Usage, bool)> {
             cache_read_tokens: model.cache_read_input_tokens,
             cache_write_tokens: model.cache_creation_input_tokens,
             cost_usd: Some(model.cost_usd),
-            is_partial: false,
+            ..Usage::default()
         });
     }
     Ok((sum, false))

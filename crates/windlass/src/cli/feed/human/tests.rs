@@ -200,6 +200,7 @@ fn spec(workflow: &str, body: Vec<Node>) -> Spec {
         limits: TimeLimits::default(),
         timeout_from: None,
         budget: Default::default(),
+        prices: Default::default(),
         others: BTreeMap::new(),
         parent: None,
         notify: Default::default(),
