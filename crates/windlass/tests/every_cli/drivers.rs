@@ -16,6 +16,8 @@ pub(crate) struct RealDriver {
     /// The beginnings of the paths of files that the CLI may add to the user's folders: its history, its login
     /// and its caches, which it shares with the user's own sessions. `docs/drivers.md` lists them.
     pub(crate) may_add: &'static [&'static str],
+    /// The isolation in which it does tasks: `strict` if it can commit in it, which needs more than work in a folder.
+    pub(crate) tasks_in: &'static str,
     /// A variable and the folder in the cache of the tests in which the CLI unpacks itself once.
     pub(crate) unpacks: Option<(&'static str, &'static str)>,
 }
@@ -48,6 +50,7 @@ const PLAIN: RealDriver = RealDriver {
     modes: EVERY_MODE,
     own_file: None,
     may_add: &[],
+    tasks_in: "minimal",
     unpacks: None,
 };
 
@@ -78,7 +81,14 @@ pub(crate) fn opencode() -> RealDriver {
 
 pub(crate) fn copilot() -> RealDriver {
     let own_file = Some(("home/.copilot/settings.json", "{\"banner\": \"never\"}\n"));
-    RealDriver { name: "copilot", cli: "copilot", own_file, unpacks: COPILOT_CACHE, ..PLAIN }
+    RealDriver {
+        name: "copilot",
+        cli: "copilot",
+        own_file,
+        tasks_in: "strict",
+        unpacks: COPILOT_CACHE,
+        ..PLAIN
+    }
 }
 
 pub(crate) fn gemini() -> RealDriver {
@@ -97,7 +107,7 @@ pub(crate) fn acp_copilot() -> RealDriver {
         "home/.copilot/session-",
         "home/.copilot/settings.json.lock",
     ];
-    RealDriver { name: "acp", words: " --acp", may_add, ..copilot() }
+    RealDriver { name: "acp", words: " --acp", may_add, tasks_in: "minimal", ..copilot() }
 }
 
 /// Version 0.61.0 offers to load conversations, and does not find its own, so a turn cannot resume.

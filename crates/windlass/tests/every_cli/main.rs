@@ -11,6 +11,7 @@ mod loops;
 #[path = "../claude_cli/stage.rs"]
 #[expect(dead_code, reason = "the stage of another target, of which a part is used")]
 mod stage;
+mod strict;
 mod subject;
 mod tasks;
 
@@ -32,7 +33,14 @@ macro_rules! on_every_driver {
 
             #[test]
             fn does_two_tasks_at_once() {
-                crate::tasks::play(&Subject::new(driver(), require_agent!(driver().cli)));
+                let bin = require_agent!(driver().cli);
+                crate::tasks::play(&Subject::outside_temporary(driver(), bin));
+            }
+
+            #[test]
+            fn is_held_to_what_strict_enforces() {
+                let bin = require_agent!(driver().cli);
+                crate::strict::play(&Subject::outside_temporary(driver(), bin));
             }
 
             #[test]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use windlass_testkit::programs::cache_folder;
-use windlass_testkit::{Model, Request};
+use windlass_testkit::{Model, Request, Sealed};
 
 use crate::drivers::RealDriver;
 use crate::stage::{Stage, Started, path};
@@ -20,7 +20,16 @@ pub(crate) struct Subject {
 
 impl Subject {
     pub(crate) fn new(driver: RealDriver, bin: PathBuf) -> Subject {
-        let stage = Stage::new(bin.clone());
+        Subject::on(Stage::new(bin.clone()), driver, bin)
+    }
+
+    /// Makes a subject outside of the temporary folder, in which even a session in `strict` may write.
+    pub(crate) fn outside_temporary(driver: RealDriver, bin: PathBuf) -> Subject {
+        let sealed = Sealed::within(Path::new(env!("CARGO_TARGET_TMPDIR")));
+        Subject::on(Stage::in_place(sealed, bin.clone()), driver, bin)
+    }
+
+    fn on(stage: Stage, driver: RealDriver, bin: PathBuf) -> Subject {
         if let Some((file, text)) = driver.own_file {
             stage.sealed.write(file, text);
         }

@@ -31,7 +31,9 @@ pub(crate) fn play(subject: &Subject) {
     let both = Gate::closed();
     let model = Model::script([]).default(works(both.clone())).start();
     let check = "test -e alpha.txt || test -e beta.txt";
-    let started = subject.start(&model, &["tasks", "run", "--jobs", "2", "--check", check]);
+    let isolation = subject.driver.tasks_in;
+    let words = ["tasks", "run", "--jobs", "2", "--check", check, "--isolation", isolation];
+    let started = subject.start(&model, &words);
     eventually(MINUTE, || (both.reached() == 2).then_some(()));
     both.open();
     let ended = started.end();
