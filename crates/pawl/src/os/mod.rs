@@ -12,6 +12,7 @@ mod process;
 mod processes;
 mod signals;
 mod socket;
+mod write_limit;
 
 pub(crate) use cgroup::Cgroup;
 pub use cgroup::{Grouping, clear_dead_groups, grouping};
@@ -23,3 +24,4 @@ pub(crate) use process::{adopt_orphans, close_inherited, memory_file};
 pub(crate) use processes::{PidCount, Process, pin, processes};
 pub(crate) use signals::{Signals, Wake, unblock_all};
 pub(crate) use socket::{fill_random, socket, socket_pair};
+pub(crate) use write_limit::{WriteLimit, can_limit_writes};
