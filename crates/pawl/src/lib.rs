@@ -2,7 +2,7 @@
 //!
 //! - [`hook`]: carries one hook call of an agent to the run's socket and the answer back.
 //! - [`host`]: keeps one long child: its lock, its deadline, its descendants, its exit file.
-//! - [`sim`]: plays a script in the wire format of an agent CLI.
+//! - [`sim`]: plays a script in the format of any agent CLI.
 //! - [`model`]: plays the model of an agent CLI from a script, on 127.0.0.1.
 //! - [`conformance`]: plays one set of behaviours with every agent CLI that is installed.
 //! - [`recipe`]: the files and variables with which an agent CLI uses only that model.

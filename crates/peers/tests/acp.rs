@@ -406,6 +406,32 @@ async fn a_conversation_goes_on_wherever_its_owner_died_and_no_line_is_sent_twic
 }
 
 #[tokio::test]
+async fn an_agent_that_dies_with_an_open_prompt_did_not_complete_its_turn() {
+    let response =
+        |id: &str, result: Value| json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string();
+    let said = [
+        response("windlass-initialize", json!({ "protocolVersion": 1 })),
+        response("windlass-session", json!({ "sessionId": "s" })),
+        response("windlass-prompt-1", json!({ "stopReason": "end_turn" })),
+    ];
+    let sent = |id: &str| json!({ "jsonrpc": "2.0", "id": id, "method": "session/prompt", "params": { "sessionId": "s", "prompt": [] } });
+    let verdict_of = |sent: &[Value]| {
+        let input: Vec<String> = sent.iter().map(|line| format!("{line}\n")).collect();
+        let dir = folder(input.concat().as_bytes());
+        std::fs::write(dir.path().join("stdout"), said.join("\n") + "\n").unwrap();
+        let killed = ExitFile { code: None, signal: Some(9), ..exit() };
+        let watcher = Watcher::start().unwrap();
+        let mut channel = Channel::of_lines(&*acp(), &watcher, dir.path(), None);
+        channel.read_rest();
+        channel.sum_up(&*acp(), ProcessEnd::Exited(&killed)).verdict
+    };
+    let first = sent("windlass-prompt-1");
+    assert_eq!(verdict_of(std::slice::from_ref(&first)), SessionVerdict::Completed);
+    let open = verdict_of(&[first, sent("windlass-prompt-2")]);
+    assert!(matches!(open, SessionVerdict::Interrupted { .. }), "{open:?}");
+}
+
+#[tokio::test]
 async fn one_refused_file_refuses_the_request_and_always_is_never_chosen() {
     let refuse = || HookAnswer::Deny { reason: "no".to_owned() };
     let answers = BTreeMap::from([

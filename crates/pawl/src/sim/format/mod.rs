@@ -14,6 +14,9 @@ mod plain;
 mod prompt;
 mod state;
 
+#[cfg(test)]
+mod tests;
+
 use std::ffi::OsString;
 use std::io;
 use std::path::Path;

@@ -14,7 +14,7 @@ use crate::sim::hook_call::{HookCall, HookMeaning};
 use crate::sim::lines::EventLines;
 use crate::sim::play::PlayCut;
 use crate::sim::signals::StopRequest;
-use crate::sim::start::ProcessInputs;
+use crate::sim::start::{ProcessInputs, SimInput};
 use opening::usage_update;
 use wire::{ClientLines, NO_METHOD};
 
@@ -42,6 +42,11 @@ impl SimFormat for AcpFormat {
     }
 
     fn launch(&mut self, inputs: &mut ProcessInputs<'_>) -> Result<SimLaunch, LaunchRefusal> {
+        if matches!(inputs.input, SimInput::Nothing) {
+            let text = "error: an agent of the Agent Client Protocol reads requests from its standard input, not from a terminal\n  \
+                        hint: windlass run \"Say hello\" --driver acp --agent-bin \"windlass sim --as acp\"\n";
+            return Err(LaunchRefusal { text: text.to_owned(), code: 2 });
+        }
         let client = ClientLines::of(inputs.input.take());
         // A client ends its agent by a signal at any time.
         (inputs.ready)();

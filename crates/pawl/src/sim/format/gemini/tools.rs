@@ -11,8 +11,11 @@ pub(super) struct GeminiCall {
     pub(super) mcp: Option<(String, String)>,
 }
 
+/// Keys of an input, each with its name here.
+type RenamedKeys = &'static [(&'static str, &'static str)];
+
 /// The tools by their names in scripts, with the keys of inputs that differ.
-const NAMES: &[(&str, &str, &[(&str, &str)])] = &[
+const NAMES: &[(&str, &str, RenamedKeys)] = &[
     ("Bash", "run_shell_command", &[]),
     ("Write", "write_file", &[]),
     ("Edit", "replace", &[]),
