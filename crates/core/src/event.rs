@@ -578,6 +578,8 @@ pub enum SessionFailure {
     Model,
     /// The agent reached a limit of its own CLI, on turns or money.
     OwnLimit,
+    /// The agent CLI does not find the conversation that it was asked to continue.
+    NoConversation,
     Process,
     /// The agent printed output that Windlass cannot read.
     Unreadable,

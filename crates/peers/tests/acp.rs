@@ -199,6 +199,16 @@ fn prompted(response: &str) -> SessionEnd {
 }
 
 #[test]
+fn a_conversation_that_the_agent_does_not_find_is_its_own_failure() {
+    let stream = r#"{"jsonrpc":"2.0","id":"windlass-initialize","result":{"protocolVersion":1,"agentCapabilities":{"loadSession":true}}}
+{"jsonrpc":"2.0","id":"windlass-session","error":{"code":-32603,"message":"Internal error","data":{"details":"No previous sessions found for this project."}}}
+"#;
+    let SessionVerdict::Failed { cause, what } = end(stream).verdict else { panic!() };
+    assert_eq!(what, "session: Internal error: No previous sessions found for this project.");
+    assert_eq!(cause, SessionFailure::NoConversation);
+}
+
+#[test]
 fn the_reason_to_stop_is_the_verdict() {
     let stopped = |reason: &str| prompted(&format!(r#""result":{{"stopReason":"{reason}"}}"#)).verdict;
     assert_eq!(stopped("end_turn"), SessionVerdict::Completed);

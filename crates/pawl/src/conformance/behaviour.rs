@@ -73,7 +73,7 @@ impl Behaviour {
             Behaviour::StopBlock => "kept from stopping",
             Behaviour::Quota => "limit with reset: wait, do not count, continue",
             Behaviour::Silence => "a silent model ends with the timeout",
-            Behaviour::Crash => "killed agent: the turn is continued",
+            Behaviour::Crash => "killed agent: the turn is continued or repeated",
             Behaviour::Cancel => "cancel leaves no process",
             Behaviour::Kill => "killed Windlass: resume leaves no process",
         }

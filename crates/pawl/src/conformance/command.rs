@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
 
@@ -54,15 +54,31 @@ impl<'p, 'a> StartedCommand<'p, 'a> {
         Ok(self.ended(status))
     }
 
+    /// Waits until there is an answer. Fails as soon as the command has ended without one.
+    pub(super) fn wait_until<T>(
+        &mut self,
+        what: &str,
+        mut ask: impl FnMut() -> Option<T>,
+    ) -> Result<T, String> {
+        let child = &mut self.child;
+        let waited = self.place.wait_for(what, MINUTE, || {
+            // In this order, because the answer may come just before the end.
+            let has_ended = !matches!(child.try_wait(), Ok(None));
+            ask().map(Some).or_else(|| has_ended.then_some(None))
+        });
+        let answer = waited.and_then(|answer| answer.ok_or_else(|| format!("{what}: windlass ended before")));
+        answer.map_err(|why| format!("{why}\n{}", self.so_far(None).story()))
+    }
+
     /// Waits for a line of this type.
-    pub(super) fn wait_for(&self, kind: &str) -> Result<Value, String> {
-        let found = || self.lines().into_iter().find(|line| line.get("type").is_some_and(|of| of == kind));
-        let waited = self.place.wait_for(kind, MINUTE, found);
-        waited.map_err(|why| format!("{why}\n{}", self.so_far(None).story()))
+    pub(super) fn wait_for(&mut self, kind: &str) -> Result<Value, String> {
+        let stdout = self.stdout.clone();
+        let is_of = |line: &Value| line.get("type").is_some_and(|of| of == kind);
+        self.wait_until(kind, || json_lines(&stdout).into_iter().find(is_of))
     }
 
     /// Returns the id of the run, once it has started.
-    pub(super) fn run_id(&self) -> Result<String, String> {
+    pub(super) fn run_id(&mut self) -> Result<String, String> {
         let started = self.wait_for("run.started")?;
         let id = started.get("run").and_then(Value::as_str);
         id.map(str::to_owned).ok_or_else(|| format!("no id: {started}"))
@@ -91,15 +107,15 @@ impl<'p, 'a> StartedCommand<'p, 'a> {
 
     fn so_far(&self, code: Option<i32>) -> EndedCommand {
         let stderr = fs::read_to_string(&self.stderr).unwrap_or_default();
-        EndedCommand { code, lines: self.lines(), stderr }
+        EndedCommand { code, lines: json_lines(&self.stdout), stderr }
     }
+}
 
-    /// Returns the JSON lines printed so far. The last one may be half written.
-    fn lines(&self) -> Vec<Value> {
-        let text = fs::read_to_string(&self.stdout).unwrap_or_default();
-        let whole = text.rfind('\n').and_then(|end| text.get(..end)).unwrap_or_default();
-        whole.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| json!(line))).collect()
-    }
+/// Returns the JSON lines of a file. The last one may be half written.
+fn json_lines(file: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    let whole = text.rfind('\n').and_then(|end| text.get(..end)).unwrap_or_default();
+    whole.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| json!(line))).collect()
 }
 
 impl Drop for StartedCommand<'_, '_> {

@@ -280,6 +280,7 @@ impl Transcript {
             }
             FailureCause::CutOff => interrupted(&failure.word),
             FailureCause::OwnLimit => failed(SessionFailure::OwnLimit, describe(failure, stderr)),
+            FailureCause::NoConversation => failed(SessionFailure::NoConversation, describe(failure, stderr)),
             FailureCause::Other => failed(SessionFailure::Other, describe(failure, stderr)),
         }
     }

@@ -1,7 +1,6 @@
 //! Runs that somebody ends: nothing of them is left.
 
 use super::super::cells::SceneCells;
-use super::super::command::MINUTE;
 use super::super::ensure::{ensure, ensure_eq};
 use super::super::stage::SceneStage;
 use super::Behaviour;
@@ -13,10 +12,10 @@ pub(super) const LEAVES_TWO: &str =
 
 pub(super) fn cancel(stage: &mut SceneStage<'_>, cells: &mut SceneCells) -> Result<(), String> {
     let model = stage.model(ScriptedModel::script([shell(LEAVES_TWO), hang()]))?;
-    let started = stage.start_nodes(&model, "  - prompt: go\n", &[])?;
+    let mut started = stage.start_nodes(&model, "  - prompt: go\n", &[])?;
     cells.check(Behaviour::Cancel, || {
         let run = started.run_id()?;
-        stage.place.wait_for("the second request", MINUTE, || (model.asked() >= 2).then_some(()))?;
+        started.wait_until("the second request", || (model.asked() >= 2).then_some(()))?;
         let ran = model.requests().last().is_some_and(|request| request.mentions("marked"));
         ensure!(ran, "the command did not run");
         let cancel = stage.call(&model, &["cancel", &run])?;
@@ -32,9 +31,9 @@ pub(super) fn kill(stage: &mut SceneStage<'_>, cells: &mut SceneCells) -> Result
     let gate = ModelGate::closed();
     let script = ScriptedModel::script([shell(LEAVES_TWO), say("never heard").behind(&gate)]);
     let model = stage.model(script.default(say("again")))?;
-    let started = stage.start_nodes(&model, "  - prompt: go\n", &[])?;
+    let mut started = stage.start_nodes(&model, "  - prompt: go\n", &[])?;
     cells.check(Behaviour::Kill, || {
-        stage.place.wait_for("the second request", MINUTE, || (gate.reached() > 0).then_some(()))?;
+        started.wait_until("the second request", || (gate.reached() > 0).then_some(()))?;
         started.kill()?;
         gate.open();
         let ended = stage.call(&model, &["resume", "--json"])?;

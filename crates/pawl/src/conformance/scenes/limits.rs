@@ -27,7 +27,7 @@ pub(super) fn quota(stage: &mut SceneStage<'_>, cells: &mut SceneCells) -> Resul
 fn reported(stage: &SceneStage<'_>) -> Checked {
     let script = ScriptedModel::script([(stage.driver.limit)(RESETS_IN), say("the first part")]);
     let model = stage.model(script.default(say("too much")))?;
-    let started = stage.start(&model, &WORDS)?;
+    let mut started = stage.start(&model, &WORDS)?;
     let run = started.run_id()?;
     let waiting = started.wait_for("run.waiting")?;
     let field = |name: &str| waiting.pointer(&format!("/data/{name}")).and_then(Value::as_str);

@@ -1,7 +1,6 @@
 //! Several turns of one conversation: resumed, or kept from stopping.
 
-use super::super::cells::{CellOutcome, Checked, SceneCells};
-use super::super::command::EndedCommand;
+use super::super::cells::{CellOutcome, SceneCells};
 use super::super::ensure::{ensure, ensure_eq};
 use super::super::stage::SceneStage;
 use super::Behaviour;
@@ -24,7 +23,10 @@ pub(super) fn resume(stage: &mut SceneStage<'_>, cells: &mut SceneCells) -> Resu
         let check = || {
             ended.ensure_ended(4, "failed", "agent_failed", 1)?;
             ensure_eq!(requests.len(), 1, "the second turn asked the model: {}", ended.story());
-            lost_conversation(&ended, why)
+            let detail = ended.finished("detail");
+            let is_named = detail.as_str().is_some_and(|detail| detail.starts_with("session: "));
+            ensure!(is_named, "the run does not say what failed: {}", ended.story());
+            Ok(CellOutcome::NotPossible(why.to_owned()))
         };
         cells.check_with(Behaviour::Resume, check);
         cells.check_with(Behaviour::UsageAfterResume, check);
@@ -58,14 +60,6 @@ pub(super) fn in_session(stage: &mut SceneStage<'_>, cells: &mut SceneCells) -> 
         Ok(())
     });
     Ok(())
-}
-
-/// Checks that a run says that its conversation cannot be continued.
-pub(super) fn lost_conversation(ended: &EndedCommand, why: &str) -> Checked {
-    let detail = ended.finished("detail");
-    let is_named = detail.as_str().is_some_and(|detail| detail.starts_with("session: "));
-    ensure!(is_named, "the run does not say what failed: {}", ended.story());
-    Ok(CellOutcome::NotPossible(why.to_owned()))
 }
 
 /// Returns the second of two requests.

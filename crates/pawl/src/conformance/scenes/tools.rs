@@ -83,7 +83,7 @@ fn add_server(stage: &SceneStage<'_>) -> Result<(), String> {
 
 /// Runs the turn, and answers a question that reaches a person.
 fn play(stage: &SceneStage<'_>, model: &ScriptedModel) -> Result<EndedCommand, String> {
-    let started = stage.start_nodes(model, "  - prompt: go\n", &["--on-question", "wait"])?;
+    let mut started = stage.start_nodes(model, "  - prompt: go\n", &["--on-question", "wait"])?;
     if let QuestionCase::Answered(_) = stage.driver.question {
         let waiting = started.wait_for("run.waiting")?;
         let asked = waiting.pointer("/data/question").and_then(Value::as_str);

@@ -39,7 +39,7 @@ pub(super) fn one_turn(stage: &mut SceneStage<'_>, cells: &mut SceneCells) -> Re
     ]);
     let model = stage.model(script)?;
     let before = stage.users_files();
-    let started = stage.start_nodes(&model, "  - prompt: make it\n", &[])?;
+    let mut started = stage.start_nodes(&model, "  - prompt: make it\n", &[])?;
     cells.check(Behaviour::Start, || started.wait_for("session.started").map(drop));
     let ended = started.end()?;
 

@@ -11,7 +11,7 @@ use windlass_pawl::conformance::{
     SuiteProgress,
 };
 use windlass_runtime::demo::SUITE_PREFIX;
-use windlass_runtime::doctor::{DriverReport, doctor};
+use windlass_runtime::doctor::{DriverReport, doctor, git_report};
 
 use super::super::drive::RunSignals;
 use super::super::feed::{envelope, words};
@@ -27,7 +27,13 @@ const CLEAR: &str = "\r\u{1b}[K";
 
 /// Plays the suite.
 pub(super) fn perform(invocation: &Invocation, names: &[String], is_json: bool) -> Result<Exit, Report> {
+    // Some scenes answer, cancel and resume, which agents may not.
+    invocation.refuse_agents("test the agent CLIs")?;
     let wanted = chosen(names)?;
+    if let Some(problem) = git_report(&invocation.home, &invocation.cwd).problem {
+        let text = format!("the tests of the agent CLIs need git: {}", plain_line(&problem));
+        return Err(Report::new(Exit::Configuration, text).hint("install git"));
+    }
     let reports = doctor(&invocation.home);
     let installed = |driver: &&SuiteDriver| {
         reports.iter().any(|report| report.ok && report.program.is_some() && report.name == driver.cli)
