@@ -1,4 +1,4 @@
-//! What an entity loses on an agent CLI: a model that the CLI does not know, tools that it does not have, and the parts
+//! Lists what an entity loses on an agent CLI: a model that the CLI does not know, tools that it does not have, and the parts
 //! of the file that only the entity's own tool would use.
 //!
 //! Windlass gives an agent the text of an entity, and enforces its limits. Commands and files in the text are no loss,
@@ -20,6 +20,10 @@ pub struct EntityDriver<'a> {
     pub keeps_patterns: bool,
     /// It knows `opus`, `sonnet` and `haiku`.
     pub model_tiers: bool,
+    /// Its CLI reports what a session cost.
+    pub reports_cost: bool,
+    /// Its CLI reports the model that it uses.
+    pub reports_model: bool,
     /// The names of models that its CLI knows. A `*` stands for any text.
     pub models: &'a [&'a str],
 }

@@ -107,6 +107,7 @@ impl<'a> World<'a> {
                 .collect(),
             entity_drivers: self.entity_drivers(),
             driver_models: self.driver_models(),
+            prices: self.searched.resolved.settings.price_table(),
             driver: Some(self.driver.clone()),
             is_run: self.is_run,
             ..CheckContext::new(&entities.registry)

@@ -22,6 +22,8 @@ pub(crate) fn entity_driver<'a>(agents: &Agents, name: &'a str) -> EntityDriver<
         keeps_tools: can.enforcement.tools == Hold::Enforced,
         keeps_patterns: can.permissions,
         model_tiers: can.model_tiers,
+        reports_cost: can.cost,
+        reports_model: can.reports_model,
         models: can.model_names,
     }
 }

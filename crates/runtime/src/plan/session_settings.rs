@@ -59,7 +59,7 @@ pub(super) struct PlanInputs<'a> {
     pub(super) registry: &'a Registry,
     /// The checks from `--check`.
     pub(super) checks: &'a [Check],
-    /// What entities lose on the drivers of their sessions.
+    /// The warnings about what entities lose on the drivers of their sessions.
     pub(super) lost: RefCell<Vec<ProblemPart>>,
 }
 

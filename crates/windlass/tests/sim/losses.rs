@@ -42,6 +42,25 @@ fn the_check_and_a_dry_run_list_what_is_lost_with_place_and_hint() {
 }
 
 #[test]
+fn the_check_reports_a_budget_of_money_that_could_not_hold() {
+    let place = place();
+    let text = "name: paid\nbudget: { cost: 1 }\nnodes:\n  - { id: look, prompt: look, driver: codex }\n";
+    place.sealed.write("repo/.windlass/workflows/paid.yaml", text);
+    let checked = place.go(&["workflow", "check", "paid"]);
+    let said = "driver `codex` reports no cost, and its model has no price";
+    assert!(checked.stderr.contains(said) && checked.stderr.contains("`[prices.\"gpt-5\"]`"), "{checked}");
+    let refused = place.go(&["run", "--workflow", "paid", "--dry-run"]);
+    refused.assert_refused(3, &["reports no cost, and model `gpt-5` has no price"]);
+
+    let prices =
+        "driver = \"sim\"\n[prices.\"gpt-*\"]\ninput = 1\noutput = 1\n[agents.codex]\nmodel = \"gpt-5\"\n";
+    place.sealed.write("config/windlass/config.toml", prices);
+    let checked = place.go(&["workflow", "check", "paid"]);
+    assert!(!checked.stderr.contains("has no price"), "{checked}");
+    assert_eq!(place.go(&["run", "--workflow", "paid", "--dry-run"]).code, 0);
+}
+
+#[test]
 fn a_limit_that_the_driver_cannot_enforce_is_refused() {
     let place = place();
     place.sealed.write(
@@ -55,7 +74,10 @@ fn a_limit_that_the_driver_cannot_enforce_is_refused() {
     ] {
         let words = [&["run"], run, &acp].concat();
         let refused = place.go(&words);
-        refused.assert_refused(5, &[whose, "limits its tools, which `acp` cannot enforce", "--isolation-best-effort"]);
+        refused.assert_refused(
+            5,
+            &[whose, "limits its tools, which `acp` cannot enforce", "--isolation-best-effort"],
+        );
         let accepted = place.go(&[&words[..], &["--isolation-best-effort"]].concat());
         assert_eq!(accepted.code, 0, "{accepted}");
         assert!(accepted.stderr.contains("cannot enforce"), "{accepted}");

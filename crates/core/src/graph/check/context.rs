@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::graph::workflow::Workflow;
+use crate::price::PriceTable;
 use crate::registry::Registry;
 use crate::registry::losses::EntityDriver;
 
@@ -39,6 +40,8 @@ pub struct CheckContext<'k> {
     pub entity_drivers: Vec<EntityDriver<'static>>,
     /// The models of drivers from the settings.
     pub driver_models: BTreeMap<String, String>,
+    /// The prices from the settings.
+    pub prices: PriceTable,
     /// The default driver.
     pub driver: Option<String>,
     /// True if the workflow is meant to run. The check then refuses kinds that cannot run yet.
@@ -58,6 +61,7 @@ impl<'k> CheckContext<'k> {
             drivers: BTreeMap::new(),
             entity_drivers: Vec::new(),
             driver_models: BTreeMap::new(),
+            prices: PriceTable::default(),
             driver: None,
             is_run: false,
             is_headless: false,

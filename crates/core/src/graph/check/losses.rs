@@ -26,6 +26,40 @@ pub(super) fn look(outline: &Outline<'_>, known: &CheckContext<'_>, found: &mut 
     }
 }
 
+/// Reports a budget of money around a session whose cost nobody would know. A run refuses it, unless flags choose
+/// another driver or model.
+fn unknown_cost(
+    outline: &Outline<'_>,
+    node: &OutlineNode<'_>,
+    models: &[&String],
+    (driver, known): (&EntityDriver<'_>, &CheckContext<'_>),
+    found: &mut GraphDiagnostics,
+) {
+    let is_around = |other: &&OutlineNode<'_>| other.at <= node.at && node.at < other.end.max(other.at + 1);
+    let mut around = outline.nodes.iter().filter(is_around).map(|other| &other.node.budget);
+    let is_limited =
+        outline.workflow.budget.cost_usd.is_some() || around.any(|budget| budget.cost_usd.is_some());
+    if driver.reports_cost || !is_limited {
+        return;
+    }
+    let configured = known.driver_models.get(driver.name).filter(|_| models.is_empty());
+    let mut named = models.iter().copied().filter(|model| is_plain(model)).chain(configured).peekable();
+    let model = match named.peek() {
+        Some(_) => named.find(|model| known.prices.of(Some(model)).is_none()).map(String::as_str),
+        None if driver.reports_model && !known.prices.is_empty() => None,
+        None => known.prices.of(None).is_none().then_some("*"),
+    };
+    let Some(model) = model else { return };
+    let text = format!(
+        "a budget does not count the cost of this session: driver `{}` reports no cost, and its model has no price",
+        driver.name
+    );
+    let hint = format!(
+        "set the price in the table `[prices.\"{model}\"]` of your settings, or limit tokens or turns"
+    );
+    found.node(node, GraphDiagnostic::warning(None, "budget", text).hint(hint));
+}
+
 fn of_session(
     outline: &Outline<'_>,
     node: &OutlineNode<'_>,
@@ -36,6 +70,7 @@ fn of_session(
     let instead = known.driver_models.get(driver.name).map(String::as_str);
     let own: Vec<&String> = node.node.settings.models().collect();
     let models = if own.is_empty() { outline.workflow.settings.models().collect() } else { own };
+    unknown_cost(outline, node, &models, (driver, known), found);
     let tell = |whose: &str, field: &'static str, loss: EntityLoss| {
         GraphDiagnostic::warning(None, field, format!("{whose} {}", loss.what)).hint(loss.hint)
     };
