@@ -65,7 +65,7 @@ impl Usage {
     }
 }
 
-/// What is known about the cost of something.
+/// A cost, and how much of it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Cost {
     pub usd: Option<f64>,

@@ -7,6 +7,7 @@
 //! - [`jobs`] checks that tasks can run in parallel.
 //! - [`own_worktree`] plans the worktree of the run itself.
 //! - [`costs`] finds budgets of money that could not hold.
+//! - [`losses`] says what an entity loses on its driver.
 //! - [`inspect`] tries out the prompt of the only session.
 //! - [`entity`] writes the prompt of an entity when its node starts.
 
@@ -18,6 +19,7 @@ mod flags;
 mod inputs;
 mod inspect;
 mod jobs;
+mod losses;
 mod nodes;
 mod own_worktree;
 mod programs;
@@ -26,6 +28,7 @@ mod side_by_side;
 #[cfg(test)]
 mod tests;
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -51,6 +54,7 @@ use choose::{Selection, SetAside, WorkflowSources, set_aside};
 pub(crate) use costs::uncounted;
 pub(crate) use entity::{PromptContext, texts as entity_texts};
 pub use flags::checks;
+pub(crate) use losses::entity_driver;
 pub(crate) use nodes::called as called_workflows;
 pub(crate) use own_worktree::uncommitted;
 pub use own_worktree::{PlannedWorktree, WantedBranch};
@@ -236,8 +240,16 @@ fn planned(
         warnings.extend(parts.iter().flat_map(|part| nodes::not_yet(part)));
     }
     warnings.extend(inputs::unused(request, &parts));
-    let given =
-        PlanInputs { home, cwd, request, resolved, catalog: &catalog, registry: &registry, checks: &checks };
+    let given = PlanInputs {
+        home,
+        cwd,
+        request,
+        resolved,
+        catalog: &catalog,
+        registry: &registry,
+        checks: &checks,
+        lost: RefCell::default(),
+    };
     let mut spec = Spec {
         seed: crate::random::token(),
         input: request.input.clone(),
@@ -266,7 +278,8 @@ fn planned(
     inspect::ahead(home, &spec, &mut warnings)?;
     let worst = worst(&nodes::bounded(&main.workflow, &spec), &graphs).to_string();
     let durability = config::durability_of(&resolved.settings);
-    let warnings = warnings.into_iter().map(ProblemPart::from).chain(uncounted);
+    let lost = given.lost.into_inner();
+    let warnings = warnings.into_iter().map(ProblemPart::from).chain(lost).chain(uncounted);
     let warnings = each_once(found.into_iter().chain(warnings));
     Ok(Plan { spec, workflow: main.workflow, worst, warnings, notes, durability, worktree })
 }

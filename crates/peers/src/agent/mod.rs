@@ -115,6 +115,8 @@ pub struct Capabilities {
     pub effort: bool,
     /// Accepts `opus`, `sonnet` and `haiku` as models.
     pub model_tiers: bool,
+    /// The names of models that the CLI knows without settings of the user. A `*` stands for any text.
+    pub model_names: &'static [&'static str],
     /// Reports its usage.
     pub usage: bool,
     /// Reports what a session cost.

@@ -106,7 +106,7 @@ fn the_agent_reads_an_ignored_tracker_and_writes_artifacts_with_its_own_tools() 
 #[test]
 fn a_price_for_the_model_that_the_cli_reports_is_the_cost_and_spends_a_budget() {
     let stage = Stage::new(require_agent!("gemini"));
-    let prices = "[prices.\"gemini-*\"]\ninput = 1000\noutput = 10000\ncached_input = 100\n";
+    let prices = "[prices.\"scripted-*\"]\ninput = 1000\noutput = 10000\ncached_input = 100\n";
     stage.sealed.write("config/windlass/config.toml", prices);
     let model = Model::script([say("one").tokens(100, 10).cached(40)]).start();
     let nodes = "  - prompt: one\n  - prompt: two\n";

@@ -42,6 +42,7 @@ mod left_behind;
 mod links;
 mod lists;
 mod log_gone;
+mod losses;
 mod lost;
 mod marker;
 mod models;

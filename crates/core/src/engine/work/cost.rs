@@ -1,4 +1,4 @@
-//! What a turn cost: its usage alone, and its cost by the prices of the run where the CLI reports none.
+//! Finds the usage of a turn alone, and its cost by the prices of the run where the CLI reports none.
 
 use crate::engine::DecisionCx;
 use crate::event::SessionEnd;

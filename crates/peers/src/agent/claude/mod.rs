@@ -46,6 +46,7 @@ impl Dialect for Claude {
             mcp: true,
             budget: true,
             models: true,
+            model_names: &["claude-*"],
             effort: true,
             model_tiers: true,
             usage: true,

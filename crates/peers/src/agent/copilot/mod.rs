@@ -49,6 +49,7 @@ impl Dialect for Copilot {
             permissions: true,
             mcp: true,
             models: true,
+            model_names: &["gpt-*"],
             effort: true,
             usage: true,
             reports_model: true,

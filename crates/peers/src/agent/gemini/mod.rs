@@ -52,6 +52,7 @@ impl Dialect for Gemini {
             permissions: true,
             mcp: true,
             models: true,
+            model_names: &["gemini-*"],
             usage: true,
             reports_model: true,
             adoptable: true,

@@ -48,6 +48,7 @@ impl Dialect for Opencode {
             permissions: true,
             mcp: true,
             models: true,
+            model_names: &["*/*"],
             effort: true,
             usage: true,
             reports_model: true,

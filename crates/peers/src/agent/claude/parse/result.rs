@@ -45,7 +45,7 @@ struct ResultLine<'a> {
 
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-struct ModelUsage {
+struct ClaudeModelUsage {
     input_tokens: u64,
     output_tokens: u64,
     cache_read_input_tokens: u64,
@@ -109,7 +109,7 @@ fn failure(line: &ResultLine<'_>) -> TurnFailure {
 /// conversation includes earlier turns.
 fn result_usage(line: &ResultLine<'_>) -> serde_json::Result<(Usage, bool)> {
     let said = line.model_usage_since_last_result.map(RawValue::get).filter(|said| said.len() <= MODELS_MAX);
-    let models: Option<BTreeMap<String, ModelUsage>> = match said {
+    let models: Option<BTreeMap<String, ClaudeModelUsage>> = match said {
         Some(said) => serde_json::from_str(said)?,
         None => None,
     };
