@@ -77,7 +77,7 @@ fn main() -> ExitCode {
     let args: Vec<String> = args.map(|arg| arg.into_string().unwrap()).collect();
     let (numbers, names): (Vec<_>, Vec<_>) = args.iter().partition(|arg| arg.parse::<usize>().is_ok());
     let number = |nth: usize, default| numbers.get(nth).map_or(default, |text| text.parse().unwrap());
-    let (turns, rounds) = (number(0, 10), number(1, 5));
+    let (turns, rounds) = (number(0, 8), number(1, 3));
     // What an owner leaves behind ends below this process.
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).unwrap();
     let hook = hook_cpu();

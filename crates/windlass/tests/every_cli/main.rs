@@ -21,7 +21,7 @@ macro_rules! on_every_driver {
         mod $driver {
             use crate::drivers::$driver as driver;
             use crate::subject::Subject;
-            use windlass_testkit::require_agent;
+            use windlass_testkit::{require_agent, require_program};
 
             #[test]
             fn plays_the_loop_in_every_mode() {
@@ -40,7 +40,8 @@ macro_rules! on_every_driver {
             #[test]
             fn is_held_to_what_strict_enforces() {
                 let bin = require_agent!(driver().cli);
-                crate::strict::play(&Subject::outside_temporary(driver(), bin));
+                let python = require_program!("python3");
+                crate::strict::play(&Subject::outside_temporary(driver(), bin), &python);
             }
 
             #[test]

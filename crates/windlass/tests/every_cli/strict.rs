@@ -3,11 +3,11 @@
 
 use std::fs;
 use std::net::TcpListener;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
-use windlass_testkit::programs::on_path;
 use windlass_testkit::{Model, Request, Turn, reply, say, shell};
 
 use crate::stage::assert_nobody_left;
@@ -43,7 +43,7 @@ fn completes() -> Turn {
     })
 }
 
-pub(crate) fn play(subject: &Subject) {
+pub(crate) fn play(subject: &Subject, python: &Path) {
     if subject.driver.name == "acp" {
         return is_refused(subject);
     }
@@ -51,13 +51,13 @@ pub(crate) fn play(subject: &Subject) {
     let kept = outside.path().join("kept");
     fs::write(&kept, "kept").unwrap();
     let (port, knocks) = door();
-    let python = on_path("python3").expect("python3 is installed").display().to_string();
     let tries = format!(
         "echo in > in.txt; cd {outside}; echo x > made; echo x > kept; rm kept; mkdir folder; \
          mv {repo}/in.txt moved; ln -s x link; \
          {python} -c 'import socket; socket.create_connection((\"127.0.0.1\", {port}))' 2>/dev/null; echo tried",
         outside = outside.path().display(),
         repo = subject.stage.sealed.repo().display(),
+        python = python.display(),
     );
     let script = [shell(tries), say("tried it"), completes(), say("done")];
     let model = Model::script(script).start();
