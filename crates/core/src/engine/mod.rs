@@ -51,8 +51,8 @@ use crate::graph::workflow::Node;
 use crate::hook::HookCall;
 use crate::id::{EffectId, HookId, NodeId, RunId, Verb};
 use crate::run::{
-    Activity, Bookkeeping, EndReason, FinalStatus, Lane, Lifecycle, ListenState, News, Outcome, RunState,
-    SessionPhase, Spent, Turn, Waiting,
+    Activity, Bookkeeping, EndReason, FinalStatus, Lane, Lifecycle, ListenState, News, Outcome, ResultOrigin,
+    RunState, SessionPhase, Spent, Turn, Waiting,
 };
 use crate::spec::Spec;
 use crate::time::Moment;
@@ -95,10 +95,15 @@ impl Decision {
 
 /// Starts a run.
 pub fn start(run: RunId, spec: Spec, at: Moment) -> (RunState, Decision) {
+    start_with(run, spec, at, ResultOrigin::Real)
+}
+
+/// Starts a run, or a rehearsal of one.
+fn start_with(run: RunId, spec: Spec, at: Moment, results: ResultOrigin) -> (RunState, Decision) {
     let mut state = RunState {
         run,
         started: at,
-        bookkeeping: Bookkeeping { seed: spec.seed.clone(), ..Bookkeeping::default() },
+        bookkeeping: Bookkeeping { seed: spec.seed.clone(), results, ..Bookkeeping::default() },
         spec,
         lifecycle: Lifecycle::Running,
         spent: Spent::default(),

@@ -31,6 +31,7 @@ use crate::spec::Spec;
 use crate::tasks::Claim;
 pub use coverage::{MissedNode, RehearsedWay};
 pub use expectation::{Expectation, ExpectationField, ExpectationProblem};
+pub(in crate::engine) use invented::input as invented_input;
 use stage::{Props, StubTasks, play};
 pub use stub::{Stub, StubField, StubStatus, Stubs};
 pub use stub_check::{StubProblem, StubTarget, check_stubs, stub_targets};

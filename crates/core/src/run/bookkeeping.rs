@@ -14,11 +14,26 @@ use crate::id::{EffectId, HookId, InboxId, NodeId, SessionId};
 use crate::time::Moment;
 use crate::usage::Usage;
 
+/// The origin of the results of a run's nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ResultOrigin {
+    /// The nodes did their work.
+    #[default]
+    Real,
+    /// A person chose results for a rehearsal. The others are invented.
+    Chosen,
+    /// A rehearsal invents all of them.
+    Invented,
+}
+
 /// Everything that a run keeps besides the progress of its nodes.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Bookkeeping {
     /// Random text from which session ids are derived. A fork gets a new one.
     pub seed: String,
+    /// The origin of the results of nodes. No log has it, because rehearsals have no log.
+    #[serde(skip)]
+    pub results: ResultOrigin,
     /// Requests that only a person can answer, oldest first.
     pub asks: Vec<Ask>,
     /// Tool calls that a person allowed recently. The agent CLI may ask about the same call once

@@ -32,7 +32,9 @@ use crate::spec::{SessionSettings, Spec};
 use crate::time::Moment;
 use crate::usage::Usage;
 use crate::words;
-pub use bookkeeping::{Bookkeeping, KeptReply, KeptSession, NodeCause, NodeHistory, SessionClosing};
+pub use bookkeeping::{
+    Bookkeeping, KeptReply, KeptSession, NodeCause, NodeHistory, ResultOrigin, SessionClosing,
+};
 pub use continuation::{BudgetRaise, Continuation, Raise};
 pub use day::{DayAllowance, DayLimit, DaySpent};
 pub use lane::{

@@ -12,7 +12,7 @@ use super::{
     RehearsalOptions, RehearsedEffect, RehearsedLoops, Stub, Walk, WaysWalked, invented, stand_in, walk, ways,
 };
 use crate::effect::{Effect, Planned};
-use crate::engine::{Decision, apply, given_by, start};
+use crate::engine::{Decision, apply, given_by, start_with};
 use crate::entity::EntityKind;
 use crate::event::{
     EntityTexts, Event, LandingEnd, PersonReply, PrepareEnd, RunEnd, SessionEnd, SessionFailure,
@@ -28,7 +28,8 @@ use crate::looping::completion::asked_for;
 use crate::looping::verdict::{CheckResult, Inspection, TrackerInspection};
 use crate::registry::expand;
 use crate::run::{
-    Activity, EndReason, FinalStatus, Lifecycle, ListenState, News, Outcome, RunState, SessionPhase, Spent,
+    Activity, EndReason, FinalStatus, Lifecycle, ListenState, News, Outcome, ResultOrigin, RunState,
+    SessionPhase, Spent,
 };
 use crate::spec::{Check, OnQuestion, Spec};
 use crate::tasks::{Claim, TaskId, TaskStatus};
@@ -93,7 +94,11 @@ pub(super) fn play(
 ) -> Walk {
     let played = prepared(spec, props, callers);
     let only = played.only_session().map(|(node, _)| node.clone());
-    let (state, decision) = start(RunId::new("rehearsal"), played, Moment(0));
+    let results = match props.options.loops {
+        RehearsedLoops::Once => ResultOrigin::Invented,
+        RehearsedLoops::AsWritten => ResultOrigin::Chosen,
+    };
+    let (state, decision) = start_with(RunId::new("rehearsal"), played, Moment(0), results);
     let mut stage = Stage {
         state,
         spec,
@@ -126,8 +131,6 @@ fn prepared(spec: &Spec, props: &Props<'_>, callers: &str) -> Spec {
     let mut played = Spec { seed: "rehearsal".to_owned(), ..spec.clone() };
     // The rehearsal shows every question and answers it, as if a person were there.
     played.policy.on_question = OnQuestion::Wait;
-    // The text of a stub is not a number, so inputs of other workflows have no kind here.
-    played.others.values_mut().for_each(|other| other.kinds.clear());
     if props.options.loops == RehearsedLoops::Once {
         ways::go_round_once(&mut played.body);
     }
@@ -402,7 +405,7 @@ impl Stage<'_, '_> {
             return self.queue.push_back(Event::HookAsked { call });
         }
         let asked = || {
-            let mut said = vec![invented::text(&self.spec.body, &id.node, "(the agent's answer)")];
+            let mut said = vec![invented::text(&self.spec.body, &id.node, invented::AGENT_TEXT)];
             said.extend(asked_for(prompt).lines);
             said.join("\n")
         };
@@ -517,7 +520,7 @@ impl Stage<'_, '_> {
         self.acts.splice(place..place, acts.into_iter().map(owned));
         let spent = Spent { turns: state.spent.turns, usage: Usage::default() };
         let (said, value) = given_by(&state);
-        let text = if said.is_empty() { "(its agent's answer)".to_owned() } else { said };
+        let text = if said.is_empty() { invented::RUN_TEXT.to_owned() } else { said };
         RunEnd { outcome, spent, text, value }
     }
 
@@ -607,7 +610,7 @@ fn run_end(stub: &Stub, example: Option<Value>) -> RunEnd {
         true => Outcome::new(FinalStatus::Failed, EndReason::AgentFailed).because("the stub says so"),
         false => Outcome::new(FinalStatus::Completed, EndReason::AllDone),
     };
-    let text = stub.text.clone().unwrap_or_else(|| "(its agent's answer)".to_owned());
+    let text = stub.text.clone().unwrap_or_else(|| invented::RUN_TEXT.to_owned());
     RunEnd { outcome, spent: Spent::default(), text, value: stub.value.clone().or(example) }
 }
 
