@@ -11,6 +11,7 @@ use crate::graph::template::NodeOutput;
 use crate::graph::workflow::Budget;
 use crate::hook::HookAnswer;
 use crate::id::{EffectId, HookId, InboxId, NodeId, SessionId};
+use crate::tasks::TaskId;
 use crate::time::Moment;
 use crate::usage::Usage;
 
@@ -24,6 +25,15 @@ pub enum ResultOrigin {
     Chosen,
     /// A rehearsal invents all of them.
     Invented,
+}
+
+/// The branch of a passing task that did not land.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptBranch {
+    pub branch: String,
+    /// The branches with the work of the task's dependencies, from which it started.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub from: Vec<String>,
 }
 
 /// Everything that a run keeps besides the progress of its nodes.
@@ -122,6 +132,9 @@ pub struct Bookkeeping {
     /// Instructions of a person for the next session that starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// The branches of passing tasks that did not land, by task file and task.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub kept_branches: BTreeMap<String, BTreeMap<TaskId, KeptBranch>>,
     /// The last session of each node that another one continues, for each task and item that it worked on.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sessions: BTreeMap<NodeId, Vec<KeptSession>>,

@@ -33,7 +33,7 @@ use crate::time::Moment;
 use crate::usage::Usage;
 use crate::words;
 pub use bookkeeping::{
-    Bookkeeping, KeptReply, KeptSession, NodeCause, NodeHistory, ResultOrigin, SessionClosing,
+    Bookkeeping, KeptBranch, KeptReply, KeptSession, NodeCause, NodeHistory, ResultOrigin, SessionClosing,
 };
 pub use continuation::{BudgetRaise, Continuation, Raise};
 pub use day::{DayAllowance, DayLimit, DaySpent};
