@@ -439,9 +439,11 @@ fn with(
     act: impl FnOnce(&mut DecisionCx<'_>, &[Node], &mut Lane, &Frame<'_>) -> Delivered,
 ) -> bool {
     let deadline = state.deadline();
+    let (budget, counted) = state.counted();
+    let others = state.spent.since(&counted);
     let RunState { run, spec, root, bookkeeping: book, spent, lifecycle, .. } = state;
     let ending = if let Lifecycle::Finally { outcome } = lifecycle { Some(&*outcome) } else { None };
-    let purse = Allowance { budget: spec.budget.least(&book.allowed), spent: *spent };
+    let purse = Allowance { budget, spent: counted };
     let mut cx = DecisionCx {
         run,
         spec,
@@ -466,6 +468,7 @@ fn with(
     let broken = cx.broken.take();
     if let Some(purse) = cx.allowances.pop() {
         *spent = purse.spent;
+        spent.add(&others);
     }
     match (delivered, broken) {
         (Delivered::Over(outcome), _) => finale::finish(state, step, at, outcome),

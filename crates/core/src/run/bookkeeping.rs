@@ -15,6 +15,10 @@ use crate::tasks::TaskId;
 use crate::time::Moment;
 use crate::usage::Usage;
 
+fn is_nothing(spent: &Spent) -> bool {
+    *spent == Spent::default()
+}
+
 /// The origin of the results of a run's nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ResultOrigin {
@@ -123,6 +127,12 @@ pub struct Bookkeeping {
     /// The number of ends that `finally` has run for.
     #[serde(default)]
     pub ends: u32,
+    /// The spending of the run when its `finally` began, while that runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before_finally: Option<Spent>,
+    /// The spending of `finally`, which does not count against the budget of the run.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub spent_in_finally: Spent,
     /// The value that the workflow gives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub given: Option<Value>,

@@ -7,6 +7,7 @@ mod continued;
 mod continued_sessions;
 mod cuts;
 mod day;
+mod finally_budget;
 mod hand_over;
 mod kinds;
 mod language;
