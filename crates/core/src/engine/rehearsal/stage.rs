@@ -162,7 +162,7 @@ struct Stage<'a, 'p> {
     own_tasks: BTreeMap<NodeId, VecDeque<Value>>,
     /// The tasks that failed.
     failed: Vec<TaskId>,
-    /// The first template that could not be rendered.
+    /// The first template that could not be rendered, here or in a run that this one starts.
     mistake: Option<Outcome>,
     props: &'a mut Props<'p>,
     /// The instances that call this workflow, as the start of a path.
@@ -174,21 +174,14 @@ struct Stage<'a, 'p> {
 
 impl Stage<'_, '_> {
     /// Returns the acts and the outcome once nothing is left to do.
-    fn end(mut self) -> Walk {
+    fn end(self) -> Walk {
         let outcome = match &self.state.lifecycle {
             Lifecycle::Done { outcome } => outcome.clone(),
             Lifecycle::Running | Lifecycle::Ending { .. } | Lifecycle::Finally { .. } => {
                 Outcome::new(FinalStatus::Blocked, EndReason::Stuck).because("the rehearsal does not end")
             }
         };
-        // In a dry run, a template that cannot be rendered is a mistake, even if the workflow continues after it.
-        // With results that somebody chose, it may be what they want to see.
-        let is_chosen = self.props.options.loops == RehearsedLoops::AsWritten;
-        let outcome = match self.mistake.take() {
-            Some(mistake) if outcome.status == FinalStatus::Completed && !is_chosen => mistake,
-            _ => outcome,
-        };
-        Walk { acts: self.acts, outcome, state: self.state }
+        Walk { acts: self.acts, outcome, mistake: self.mistake, state: self.state }
     }
 
     fn take(&mut self, decision: Decision) {
@@ -508,7 +501,8 @@ impl Stage<'_, '_> {
         let spec = Spec { body: own.clone(), others: self.spec.others.clone(), ..spec.clone() };
         let (calls, callers) =
             (format!("{}{node}/", self.calls), format!("{}{}/", self.callers, node.in_workflow()));
-        let Walk { acts, outcome, state } = walk(&spec, &self.tasks, self.props, &calls, &callers);
+        let Walk { acts, outcome, mistake, state } = walk(&spec, &self.tasks, self.props, &calls, &callers);
+        self.mistake = self.mistake.take().or(mistake);
         let is_its = |act: &RehearsedEffect| act.node == *node && act.what == "starts";
         let last = self.acts.iter().rposition(|(_, act)| is_its(act));
         let place = last.map_or(self.acts.len(), |place| place + 1);
