@@ -52,8 +52,7 @@ pub(super) fn stop(state: &mut RunState, step: &mut Decision, at: Moment, outcom
     let is_cancel = outcome.status == FinalStatus::Cancelled;
     if is_cancel && decided.status != FinalStatus::Cancelled {
         decided.clone_from(&outcome);
-        let what =
-            "the run is cancelled, and completes its `finally` first; cancel it again to stop that as well";
+        let what = "the run is being cancelled, and completes its `finally` first; cancel it again to stop that as well";
         step.news.push(News::Odd { node: root_node(), what: what.to_owned() });
         let waits = |planned: &&Planned| is_deferred && planned.id.verb == Verb::Defer;
         let deferred = state.bookkeeping.open.iter().find(waits).map(|planned| planned.id.clone());

@@ -244,7 +244,15 @@ fn ended(cx: &mut DecisionCx<'_>, site: &NodeSite<'_>, state: &SubRunState, end:
         return done(EndReason::AllDone);
     }
     let detail = end.outcome.why();
-    let why = format!("run {} is {}: {detail}", state.run, end.outcome.status.word());
+    let how = match end.outcome.status {
+        FinalStatus::Completed => "has completed",
+        FinalStatus::Failed => "has failed",
+        FinalStatus::Blocked => "is blocked",
+        FinalStatus::Exhausted => "is exhausted",
+        FinalStatus::Interrupted => "was interrupted",
+        FinalStatus::Cancelled => "was cancelled",
+    };
+    let why = format!("run {} {how}: {detail}", state.run);
     // A budget that the child run shares with this run may be spent for both.
     let reason =
         if end.outcome.reason == EndReason::Budget { EndReason::Budget } else { EndReason::ChildFailed };
