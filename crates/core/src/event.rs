@@ -370,6 +370,10 @@ pub enum WorktreeEnd {
     Failed {
         why: String,
     },
+    /// The branches to start from conflict with each other. Other worktrees can still be made.
+    Conflict {
+        why: String,
+    },
 }
 
 /// The result of landing the commits of a worktree.

@@ -35,6 +35,7 @@ mod graph_sweep;
 mod impostor;
 mod input;
 mod jobs;
+mod kept_branches;
 mod kill_sweep;
 mod language;
 mod leave_sweep;

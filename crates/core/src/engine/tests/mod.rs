@@ -8,6 +8,7 @@ mod continued_sessions;
 mod costs;
 mod cuts;
 mod day;
+mod finally_budget;
 mod hand_over;
 mod kinds;
 mod language;

@@ -43,7 +43,7 @@ pub(super) fn object(handle: &Handle, details: &RunDetails) -> String {
     let is_many = details.is_many();
     let mut data = json!({
         "status": view.status.word(),
-        "resumable": view.status.is_crashed(),
+        "resumable": view.status.is_crashed() || state.outcome().is_some_and(|end| end.resume_flags().is_some()),
         "outcome": state.outcome(),
         "workflow": spec.workflow,
         "description": spec.description,

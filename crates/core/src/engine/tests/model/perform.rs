@@ -75,6 +75,7 @@ impl World {
                         target: None,
                         commit: (self.roll(4) > 0).then(|| "base".into()),
                     },
+                    false if self.roll(2) == 0 => WorktreeEnd::Conflict { why: "both".into() },
                     false => WorktreeEnd::Failed { why: "why not".into() },
                 };
                 Event::WorktreeMade { effect, end }

@@ -377,6 +377,8 @@ fn the_lines_of_an_item_have_its_label_and_it_is_no_task() {
     human.screen.redraws = true;
     let progress = human.progress(Moment(1_000)).unwrap();
     assert!(progress.contains("running parser, probes 2"), "{progress}");
+    let resumed = told(&mut human, News::TakenOver);
+    assert_eq!(resumed, ["  resuming where it left off: items parser, probes 2 in progress"]);
 }
 
 #[test]
