@@ -14,7 +14,7 @@ use super::play::{PlayCut, Player};
 const DESCRIPTION: &str = "look around";
 const PROMPT: &str = "Look around and report.";
 const REPORT: &str = "Nothing unusual.";
-/// How many times in a row a hook may block the stop of a subagent.
+/// The most times in a row that a hook may block the stop of a subagent.
 const MOST_BLOCKS: u32 = 8;
 const KIND: &str = "general-purpose";
 

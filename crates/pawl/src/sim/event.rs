@@ -1,4 +1,4 @@
-//! What happens in a session, before a format puts it into the words of a CLI.
+//! The happenings of a session, before a format puts them into the words of a CLI.
 //!
 //! Tools and their inputs have the names of Claude Code, because scripts use them. Each format translates them.
 
@@ -68,7 +68,7 @@ pub(super) struct SimCall {
     pub(super) input: Value,
 }
 
-/// What became of a tool call.
+/// The fate of a tool call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CallVerdict {
     Ran,
@@ -89,13 +89,13 @@ pub(super) struct ToolResult {
     /// Claude Code's description of the result.
     pub(super) structured: Value,
     pub(super) verdict: CallVerdict,
-    /// How a shell command ended.
-    pub(super) shell: Option<ShellEnd>,
+    /// The end of a shell command.
+    pub(super) shell: Option<CommandEnd>,
 }
 
 /// The exit code and the output of a shell command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ShellEnd {
+pub(super) struct CommandEnd {
     /// `None` if a signal ended it.
     pub(super) code: Option<i32>,
     pub(super) output: String,
@@ -126,7 +126,7 @@ pub(super) struct Failure {
     pub(super) limit: Option<LimitReset>,
 }
 
-/// When a limit of the account ends.
+/// The end of a limit of the account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LimitReset {
     Unknown,

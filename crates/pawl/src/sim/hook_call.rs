@@ -12,7 +12,7 @@ use super::signals::StopRequest;
 /// A moment of a session at which a CLI may call hooks.
 ///
 /// The moments have the names of Claude Code, which has the most of them, and its facts about them.
-pub(super) struct HookCall<'a> {
+pub(super) struct HookMoment<'a> {
     pub(super) event: &'a str,
     /// The tool or the subagent that the moment is about.
     pub(super) subject: &'a str,
@@ -25,7 +25,7 @@ pub(super) struct HookCall<'a> {
     pub(super) room: HookRoom<'a>,
 }
 
-impl HookCall<'_> {
+impl HookMoment<'_> {
     /// Returns a fact, or null.
     pub(super) fn fact(&self, name: &str) -> Value {
         self.facts.get(name).cloned().unwrap_or_default()

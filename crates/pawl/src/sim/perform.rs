@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::event::ShellEnd;
+use super::event::CommandEnd;
 use super::play::{PlayCut, Player};
 use super::process::{self, ProgramEnd, SimProgram, Stderr};
 
@@ -26,8 +26,8 @@ pub(super) struct StepResult {
     pub(super) content: Value,
     pub(super) is_error: bool,
     pub(super) structured: Value,
-    /// How a shell command ended.
-    pub(super) shell: Option<ShellEnd>,
+    /// The end of a shell command.
+    pub(super) shell: Option<CommandEnd>,
 }
 
 impl StepResult {
@@ -184,7 +184,7 @@ const GIT_IDENTITY: [(&str, &str); 4] = [
 
 fn ended(code: Option<i32>, output: &str) -> StepResult {
     let shown: String = output.trim_end().chars().take(SHOWN).collect();
-    let shell = Some(ShellEnd { code, output: output.chars().take(SHOWN).collect() });
+    let shell = Some(CommandEnd { code, output: output.chars().take(SHOWN).collect() });
     if code != Some(0) {
         let code = code.map_or_else(|| "a signal".to_owned(), |code| code.to_string());
         let failed = StepResult::failed(format!("Exit code {code}\n{shown}").trim_end());

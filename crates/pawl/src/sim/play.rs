@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::event::{PlayVerdict, SessionOpening, SessionSummary, SimEvent, SimResult};
 use super::format::{LaunchRefusal, SignalEnd, SimFormat, SimLaunch};
-use super::hook_call::{HookCall, HookDecision, HookMeaning, HookRoom};
+use super::hook_call::{HookDecision, HookMeaning, HookMoment, HookRoom};
 use super::log::{ModelRequest, RequestLog};
 use super::process::Environment;
 use super::script::{ScriptStep, ScriptTurn, SimScript};
@@ -352,7 +352,7 @@ impl<'a> Player<'a> {
             return Ok(HookMeaning::default());
         }
         let room = HookRoom { env: &self.env, cwd: &self.words.cwd, limit };
-        self.stream.ask(&HookCall {
+        self.stream.ask(&HookMoment {
             event,
             subject,
             facts,

@@ -6,7 +6,7 @@ use std::io;
 
 use super::event::{Failure, MessagePart, SimCall, SimEvent, SimMessage, UsageTally};
 use super::format::SimFormat;
-use super::hook_call::{HookCall, HookMeaning};
+use super::hook_call::{HookMeaning, HookMoment};
 use super::ids::short_id;
 use super::lines::EventLines;
 use super::play::PlayCut;
@@ -75,7 +75,7 @@ impl<'a> Stream<'a> {
     }
 
     /// Calls the hooks of a moment.
-    pub(super) fn ask(&mut self, call: &HookCall<'_>) -> Result<HookMeaning, PlayCut> {
+    pub(super) fn ask(&mut self, call: &HookMoment<'_>) -> Result<HookMeaning, PlayCut> {
         self.format.ask(call, &mut self.lines)
     }
 

@@ -40,6 +40,9 @@ use crate::user_error::{ProblemPart, UserError, UserErrorKind};
 /// A session, and the entity whose text it gets.
 type SessionSource<'a> = (&'a Session, Option<&'a Entity>);
 
+/// The words with which this program plays another agent CLI. The name of its format follows.
+pub(super) const PLAY_AS: [&str; 2] = ["sim", "--as"];
+
 /// The part of a driver in a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DriverRole {
@@ -452,7 +455,7 @@ impl PlanInputs<'_> {
             && let Some(cli) = simulated_cli(self.home.var("WINDLASS_SIM_FORMAT"))?
         {
             // The driver of that CLI runs the simulated agent in its place.
-            words.extend(["sim", "--as", cli].map(str::to_owned));
+            words.extend(PLAY_AS.iter().chain([&cli]).map(|word| (*word).to_owned()));
             name = cli;
         }
         let mut args = configured.map(|agent| agent.args.clone()).unwrap_or_default();

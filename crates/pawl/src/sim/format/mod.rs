@@ -24,7 +24,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::event::{Failure, SimEvent};
-use super::hook_call::{HookCall, HookMeaning};
+use super::hook_call::{HookMeaning, HookMoment};
 use super::lines::EventLines;
 use super::play::PlayCut;
 use super::process::Environment;
@@ -71,7 +71,7 @@ pub(super) trait SimFormat {
     fn write(&mut self, event: SimEvent<'_>, lines: &mut EventLines<'_>) -> io::Result<()>;
 
     /// Calls the hooks of a moment, if the CLI has such hooks.
-    fn ask(&mut self, call: &HookCall<'_>, lines: &mut EventLines<'_>) -> Result<HookMeaning, PlayCut>;
+    fn ask(&mut self, call: &HookMoment<'_>, lines: &mut EventLines<'_>) -> Result<HookMeaning, PlayCut>;
 
     /// Decides whether a tool may run that no hook decided about.
     fn permits(&self, tool: &str) -> bool {
@@ -106,7 +106,7 @@ pub(super) trait SimFormat {
     fn unknown_session(&self, id: &str) -> Option<LaunchRefusal>;
 }
 
-/// What a CLI was started for.
+/// The facts that the start of a CLI tells.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct SimLaunch {
     pub(super) session: SessionChoice,
@@ -120,7 +120,7 @@ pub(super) struct SimLaunch {
     pub(super) has_no_hooks: bool,
     /// After its results the CLI waits until its input is closed.
     pub(super) waits_for_input: bool,
-    /// How many times in a row a hook may block the stop. 0 for no limit.
+    /// The most times in a row that a hook may block the stop. 0 for no limit.
     pub(super) block_cap: u32,
 }
 
@@ -152,7 +152,7 @@ impl SessionChoice {
     }
 }
 
-/// What a CLI offers to a model.
+/// The offers of a CLI to a model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct FormatAbilities {
     /// A tool that asks a person.
@@ -179,7 +179,7 @@ impl From<String> for LaunchRefusal {
     }
 }
 
-/// How a signal ends a session.
+/// The end of a session by a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SignalEnd {
     Code(u8),

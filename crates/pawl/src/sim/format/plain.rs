@@ -18,7 +18,7 @@ use super::{FormatAbilities, LaunchRefusal, SessionChoice, SignalEnd, SimFormat,
 use crate::sim::event::{
     CallVerdict, Failure, MessagePart, SimCall, SimEvent, SimMessage, SimResult, ToolResult,
 };
-use crate::sim::hook_call::{HookCall, HookMeaning, HookOutput};
+use crate::sim::hook_call::{HookMeaning, HookMoment, HookOutput};
 use crate::sim::ids::new_uuid;
 use crate::sim::lines::EventLines;
 use crate::sim::play::PlayCut;
@@ -132,7 +132,7 @@ impl SimFormat for PlainFormat {
         }
     }
 
-    fn ask(&mut self, call: &HookCall<'_>, _: &mut EventLines<'_>) -> Result<HookMeaning, PlayCut> {
+    fn ask(&mut self, call: &HookMoment<'_>, _: &mut EventLines<'_>) -> Result<HookMeaning, PlayCut> {
         let told = payload(call.event, &call.facts, call.room.cwd);
         let said = self.hooks.call(call.event, call.subject, &told, &call.room, HOOK_LIMIT)?;
         let read =

@@ -1,4 +1,4 @@
-//! What a session keeps from one process to the next, where the CLI keeps its sessions.
+//! The usage of a session, which outlives its processes. It is where the CLI keeps its sessions.
 
 use std::path::PathBuf;
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{FormatAbilities, LaunchRefusal, SignalEnd, SimFormat, SimLaunch};
 use crate::sim::event::{Failure, MessagePart, SessionSummary, SimCall, SimEvent, SimMessage, UsageTally};
-use crate::sim::hook_call::{HookCall, HookMeaning};
+use crate::sim::hook_call::{HookMeaning, HookMoment};
 use crate::sim::lines::EventLines;
 use crate::sim::play::PlayCut;
 use crate::sim::signals::StopRequest;
@@ -88,7 +88,7 @@ impl SimFormat for AcpFormat {
         }
     }
 
-    fn ask(&mut self, call: &HookCall<'_>, lines: &mut EventLines<'_>) -> Result<HookMeaning, PlayCut> {
+    fn ask(&mut self, call: &HookMoment<'_>, lines: &mut EventLines<'_>) -> Result<HookMeaning, PlayCut> {
         match call.event {
             "PreToolUse" if tools::needs_permission(call.subject) => self.permission(call, lines),
             "Stop" => {
@@ -168,7 +168,7 @@ impl AcpFormat {
     /// Asks the client for a permission, and waits for the answer.
     fn permission(
         &mut self,
-        call: &HookCall<'_>,
+        call: &HookMoment<'_>,
         lines: &mut EventLines<'_>,
     ) -> Result<HookMeaning, PlayCut> {
         let described = tools::described(&SimCall {

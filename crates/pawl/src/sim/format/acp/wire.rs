@@ -13,7 +13,7 @@ use crate::sim::lines::object;
 use crate::sim::signals::{self, StopRequest};
 use crate::sim::start::SimInput;
 
-/// How often to look for a signal while waiting for the client.
+/// The interval for looking for a signal while waiting for the client.
 const LOOK: Duration = Duration::from_millis(20);
 /// JSON-RPC's code for a method that the receiver does not have.
 pub(super) const NO_METHOD: i64 = -32601;

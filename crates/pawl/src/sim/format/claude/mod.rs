@@ -20,7 +20,7 @@ use super::{FormatAbilities, LaunchRefusal, SessionChoice, SignalEnd, SimFormat,
 use crate::sim::event::{
     Failure, MessagePart, SessionOpening, SessionSummary, SimCall, SimEvent, SimMessage, ToolResult,
 };
-use crate::sim::hook_call::{HookCall, HookMeaning, HookOutput};
+use crate::sim::hook_call::{HookMeaning, HookMoment, HookOutput};
 use crate::sim::ids::{new_uuid, now_iso, short_id};
 use crate::sim::lines::EventLines;
 use crate::sim::play::PlayCut;
@@ -132,7 +132,7 @@ impl SimFormat for ClaudeFormat {
         }
     }
 
-    fn ask(&mut self, call: &HookCall<'_>, lines: &mut EventLines<'_>) -> Result<HookMeaning, PlayCut> {
+    fn ask(&mut self, call: &HookMoment<'_>, lines: &mut EventLines<'_>) -> Result<HookMeaning, PlayCut> {
         let payload = payload(call, &lines.session, &self.transcript, self.permission_mode());
         let limit = if call.event == "SessionEnd" { END_LIMIT } else { HOOK_LIMIT };
         let said = self.hooks.call(call.event, call.subject, &payload, &call.room, limit)?;

@@ -5,12 +5,17 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::events::put;
-use crate::sim::hook_call::HookCall;
+use crate::sim::hook_call::HookMoment;
 use crate::sim::process::Environment;
 use crate::sim::start::variable;
 
 /// Builds the payload of a hook: the common fields, and the facts of the moment.
-pub(super) fn payload(call: &HookCall<'_>, session: &str, transcript: &str, permission_mode: &str) -> Value {
+pub(super) fn payload(
+    call: &HookMoment<'_>,
+    session: &str,
+    transcript: &str,
+    permission_mode: &str,
+) -> Value {
     let event = call.event;
     let mut payload = json!({
         "session_id": session, "transcript_path": transcript,

@@ -15,7 +15,7 @@ use super::prompt;
 use super::state::SessionState;
 use super::{FormatAbilities, LaunchRefusal, SessionChoice, SignalEnd, SimFormat, SimLaunch};
 use crate::sim::event::{MessagePart, SimCall, SimEvent, ToolResult};
-use crate::sim::hook_call::{HookCall, HookMeaning, HookOutput};
+use crate::sim::hook_call::{HookMeaning, HookMoment, HookOutput};
 use crate::sim::ids::new_timed_uuid;
 use crate::sim::lines::{EventLines, object};
 use crate::sim::play::PlayCut;
@@ -134,7 +134,7 @@ impl SimFormat for CodexFormat {
         }
     }
 
-    fn ask(&mut self, call: &HookCall<'_>, lines: &mut EventLines<'_>) -> Result<HookMeaning, PlayCut> {
+    fn ask(&mut self, call: &HookMoment<'_>, lines: &mut EventLines<'_>) -> Result<HookMeaning, PlayCut> {
         let Some((subject, facts)) = self.facts(call) else { return Ok(HookMeaning::default()) };
         if !self.has_hooks {
             return Ok(HookMeaning::default());
@@ -246,7 +246,7 @@ impl CodexFormat {
     }
 
     /// Returns the subject and the facts of a moment, if Codex has a hook for it.
-    fn facts(&self, call: &HookCall<'_>) -> Option<(String, Value)> {
+    fn facts(&self, call: &HookMoment<'_>) -> Option<(String, Value)> {
         match call.event {
             "PreToolUse" | "PostToolUse" => {
                 let input = call.fact("tool_input");
@@ -288,7 +288,7 @@ fn item(
 
 /// Reads the answer of a hook: exit code 2 with a reason on standard error refuses, and so does JSON. Anything else
 /// permits.
-fn interpret(call: &HookCall<'_>, said: &HookOutput) -> HookMeaning {
+fn interpret(call: &HookMoment<'_>, said: &HookOutput) -> HookMeaning {
     let answer = said.json();
     let special = answer.get("hookSpecificOutput").cloned().unwrap_or_default();
     let text =
@@ -311,7 +311,7 @@ fn interpret(call: &HookCall<'_>, said: &HookOutput) -> HookMeaning {
 }
 
 /// Returns the input of a question with its answers, if the reason of a refusal has them.
-fn answers(call: &HookCall<'_>, reason: &str) -> Option<Value> {
+fn answers(call: &HookMoment<'_>, reason: &str) -> Option<Value> {
     if call.subject != "AskUserQuestion" {
         return None;
     }

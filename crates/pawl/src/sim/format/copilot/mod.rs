@@ -15,7 +15,7 @@ use super::prompt;
 use super::state::SessionState;
 use super::{LaunchRefusal, SessionChoice, SignalEnd, SimFormat, SimLaunch};
 use crate::sim::event::{Failure, MessagePart, SimCall, SimEvent, SimMessage, ToolResult};
-use crate::sim::hook_call::{HookCall, HookMeaning};
+use crate::sim::hook_call::{HookMeaning, HookMoment};
 use crate::sim::ids::{iso, new_uuid, now_ms};
 use crate::sim::lines::{EventLines, object};
 use crate::sim::play::PlayCut;
@@ -110,7 +110,7 @@ impl SimFormat for CopilotFormat {
         }
     }
 
-    fn ask(&mut self, call: &HookCall<'_>, lines: &mut EventLines<'_>) -> Result<HookMeaning, PlayCut> {
+    fn ask(&mut self, call: &HookMoment<'_>, lines: &mut EventLines<'_>) -> Result<HookMeaning, PlayCut> {
         let (event, facts) = match call.event {
             "PreToolUse" | "PermissionRequest" | "PostToolUse" | "PostToolUseFailure" => {
                 let own = tools::translate(call.subject, &call.fact("tool_input"));

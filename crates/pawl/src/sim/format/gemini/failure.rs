@@ -1,5 +1,5 @@
-//! How Gemini CLI reports that the model's service refuses: in a sentence, in its exit code, and sometimes on
-//! standard error.
+//! The ways in which Gemini CLI reports a refusal of the model's service: a sentence, an exit code, and sometimes
+//! a line on standard error.
 
 use serde_json::json;
 

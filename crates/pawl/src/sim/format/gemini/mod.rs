@@ -17,7 +17,7 @@ use super::{LaunchRefusal, SessionChoice, SignalEnd, SimFormat, SimLaunch};
 use crate::sim::event::{
     CallVerdict, Failure, MessagePart, SessionSummary, SimCall, SimEvent, ToolResult, UsageTally,
 };
-use crate::sim::hook_call::{HookCall, HookMeaning, HookOutput};
+use crate::sim::hook_call::{HookMeaning, HookMoment, HookOutput};
 use crate::sim::ids::{new_uuid, now_iso, short_id};
 use crate::sim::lines::{EventLines, object};
 use crate::sim::play::PlayCut;
@@ -121,7 +121,7 @@ impl SimFormat for GeminiFormat {
         }
     }
 
-    fn ask(&mut self, call: &HookCall<'_>, lines: &mut EventLines<'_>) -> Result<HookMeaning, PlayCut> {
+    fn ask(&mut self, call: &HookMoment<'_>, lines: &mut EventLines<'_>) -> Result<HookMeaning, PlayCut> {
         let (event, subject, facts) = match call.event {
             "PreToolUse" | "PostToolUse" | "PostToolUseFailure" => {
                 let own = tools::translate(call.subject, &call.fact("tool_input"));

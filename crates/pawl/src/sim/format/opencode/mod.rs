@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::prompt;
 use super::{LaunchRefusal, SessionChoice, SignalEnd, SimFormat, SimLaunch};
 use crate::sim::event::{Failure, MessagePart, SimCall, SimEvent, SimMessage, ToolResult};
-use crate::sim::hook_call::{HookCall, HookMeaning};
+use crate::sim::hook_call::{HookMeaning, HookMoment};
 use crate::sim::ids::{now_ms, short_id};
 use crate::sim::lines::{EventLines, growing_id, object};
 use crate::sim::play::PlayCut;
@@ -93,7 +93,7 @@ impl SimFormat for OpencodeFormat {
         }
     }
 
-    fn ask(&mut self, call: &HookCall<'_>, lines: &mut EventLines<'_>) -> Result<HookMeaning, PlayCut> {
+    fn ask(&mut self, call: &HookMoment<'_>, lines: &mut EventLines<'_>) -> Result<HookMeaning, PlayCut> {
         match call.event {
             "PreToolUse" if self.denies_all => Ok(HookMeaning::refuse("The user has denied all tools")),
             "PreToolUse" => {

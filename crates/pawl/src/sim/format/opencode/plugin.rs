@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::sim::hook_call::{HookCall, HookMeaning, HookProgram};
+use crate::sim::hook_call::{HookMeaning, HookMoment, HookProgram};
 use crate::sim::play::PlayCut;
 use crate::sim::process::Environment;
 use crate::sim::start::text;
@@ -55,7 +55,7 @@ impl PluginTurn {
     /// Asks whether a tool may run.
     pub(super) fn permit(
         &self,
-        call: &HookCall<'_>,
+        call: &HookMoment<'_>,
         tool: &str,
         server: Option<&str>,
         input: &Value,
@@ -80,7 +80,7 @@ impl PluginTurn {
     }
 
     /// Asks whether the session may stop. A refusal has the next prompt.
-    pub(super) fn may_stop(&self, call: &HookCall<'_>) -> Result<HookMeaning, PlayCut> {
+    pub(super) fn may_stop(&self, call: &HookMoment<'_>) -> Result<HookMeaning, PlayCut> {
         let payload = json!({"last_message": call.fact("last_assistant_message"), "cwd": self.cwd});
         let said =
             self.program("opencode_stop", "--open").call(payload.to_string().as_bytes(), &call.room)?;

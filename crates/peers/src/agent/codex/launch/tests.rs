@@ -135,6 +135,14 @@ fn a_turn_starts_with_its_prompt_as_a_file_and_its_settings_as_a_layer() {
 }
 
 #[test]
+fn the_words_of_the_command_come_before_all_arguments() {
+    let mut orders = orders(Isolation::Minimal);
+    orders.settings.driver.words = vec!["run".to_owned(), "codex".to_owned()];
+    let argv = orders.prepared().launch.argv;
+    assert_eq!(argv[1..5], ["run", "codex", "exec", "--json"]);
+}
+
+#[test]
 fn a_resumed_turn_names_its_conversation_after_the_users_arguments() {
     let mut orders = orders(Isolation::Minimal);
     orders.plan.resume = true;
