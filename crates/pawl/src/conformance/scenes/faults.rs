@@ -38,7 +38,9 @@ pub(super) fn crash(stage: &mut SceneStage<'_>, cells: &mut SceneCells) -> Resul
         started.wait_until("the second request", || (gate.reached() > 0).then_some(()))?;
         let processes = stage.place.processes();
         let host = processes.iter().find(|process| process.is_host()).ok_or("no host is alive")?;
-        let agent = processes.iter().find(|process| process.is_child_of(host)).ok_or("no agent is alive")?;
+        // The host adopts what the agent left, which is younger.
+        let children = processes.iter().filter(|process| process.is_child_of(host));
+        let agent = children.min_by_key(|process| process.born()).ok_or("no agent is alive")?;
         agent.kill();
         gate.open();
         let ended = started.end()?;
