@@ -188,6 +188,11 @@ impl PlaceProcess {
         self.process.parent == host.process.pid.as_raw_nonzero().get() && !is_windlass
     }
 
+    /// Returns the time of its start, for comparisons.
+    pub(super) fn born(&self) -> u64 {
+        self.process.start
+    }
+
     pub(super) fn kill(&self) {
         self.process.signal(Signal::KILL);
     }

@@ -34,18 +34,23 @@ pub(super) fn perform(invocation: &Invocation, names: &[String], is_json: bool) 
         let text = format!("the tests of the agent CLIs need git: {}", plain_line(&problem));
         return Err(Report::new(Exit::Configuration, text).hint("install git"));
     }
+    if let Some(width) = ProgressLine::width(invocation) {
+        // Each tells its version, which takes a moment.
+        send_to_terminal(&plain_short("looking for the agent CLIs ...", width));
+    }
     let reports = doctor(&invocation.home);
     let installed = |driver: &&SuiteDriver| {
         reports.iter().any(|report| report.ok && report.program.is_some() && report.name == driver.cli)
     };
     let (drivers, missing): (Vec<_>, Vec<_>) = wanted.into_iter().partition(installed);
+    let progress = ProgressLine::new(invocation, is_json, &drivers);
+    progress.clear();
     if drivers.is_empty() {
         let names: Vec<&str> = missing.iter().map(|driver| driver.title).collect();
         let text = format!("no agent CLI to test is installed: {}", names.join(", "));
         return Err(Report::new(Exit::Agent, text).hint("`windlass doctor` says how to install each"));
     }
     let began = Instant::now();
-    let progress = ProgressLine::new(invocation, is_json, &drivers);
     let cells = play(invocation, &reports, &drivers, &progress)?;
     let suite = PlayedSuite { reports, drivers, missing, cells, took: began.elapsed() };
     match is_json {
@@ -179,9 +184,14 @@ struct ProgressLine {
 
 impl ProgressLine {
     fn new(invocation: &Invocation, is_json: bool, drivers: &[&SuiteDriver]) -> ProgressLine {
-        let is_terminal = std::io::IsTerminal::is_terminal(&std::io::stderr());
-        let redraws = (is_terminal && invocation.screen.redraws).then_some(invocation.screen.width);
+        let redraws = ProgressLine::width(invocation);
         ProgressLine { is_json, redraws, of: drivers.len() * Behaviour::ALL.len(), known: Mutex::new(0) }
+    }
+
+    /// Returns the width of the terminal on standard error, if a line of it can change.
+    fn width(invocation: &Invocation) -> Option<usize> {
+        let is_terminal = std::io::IsTerminal::is_terminal(&std::io::stderr());
+        (is_terminal && invocation.screen.redraws).then_some(invocation.screen.width)
     }
 
     fn tell(&self, step: SuiteProgress<'_>) {
