@@ -166,7 +166,7 @@ fn a_run_that_is_called_is_rehearsed_past_its_mistakes_too() {
     place.sealed.write("repo/.windlass/workflows/inner.yaml", inner);
     document(&place, "  - { id: call, workflow: inner }\n  - { id: after, shell: 'true' }\n");
     let rehearsal = rehearse(&place);
-    assert!(steps(&rehearsal).contains(&"after begins: true".to_owned()), "{rehearsal}");
+    assert!(steps(&rehearsal).contains(&"after runs: true".to_owned()), "{rehearsal}");
     assert_eq!(rehearsal["outcome"]["reason"], "template", "{rehearsal}");
     assert_eq!(rehearsal["run_outcome"]["status"], "completed", "{rehearsal}");
 }
