@@ -1,9 +1,11 @@
 //! Checks that every node is reachable and that no condition is constant.
 
 use super::diagnostic::{GraphDiagnostic, GraphDiagnostics};
-use super::outline::{Outline, OutlineNode};
+use super::outline::{Outline, OutlineNode, is_bound};
 use crate::graph::template::constant;
-use crate::graph::workflow::{Expression, IfNode, LoopNode, NodeKind, OnFailure, TaskLoopNode, TryNode};
+use crate::graph::workflow::{
+    Expression, IfNode, LoopNode, Node, NodeKind, OnFailure, SessionOptions, TaskLoopNode, TryNode,
+};
 
 pub(super) fn look(outline: &Outline<'_>, found: &mut GraphDiagnostics) {
     for node in &outline.nodes {
@@ -58,7 +60,7 @@ fn check_node(outline: &Outline<'_>, node: &OutlineNode<'_>, found: &mut GraphDi
             }
         }
         NodeKind::Try(TryNode { catch, .. }) => {
-            let is_plain = node.node.on_failure == OnFailure::Fail && node.node.retry.times == 0;
+            let is_plain = node.node.on_failure == OnFailure::Fail && !is_group(node.node);
             if catch.is_empty() && is_plain {
                 let finding = GraphDiagnostic::warning(None, "try", "this `try` catches nothing");
                 let hint = "add `catch: [ … ]`, or `on_failure: continue` to go on after a failure";
@@ -71,6 +73,17 @@ fn check_node(outline: &Outline<'_>, node: &OutlineNode<'_>, found: &mut GraphDi
         }
         _ => {}
     }
+}
+
+/// Returns whether a node sets something for all nodes in it, so that a block which only groups them is useful.
+fn is_group(node: &Node) -> bool {
+    let Node { id: _, kind: _, when, settings, retry, budget, on_failure: _, env, computed } = node;
+    when.is_some()
+        || *settings != SessionOptions::default()
+        || retry.times > 0
+        || is_bound(budget)
+        || !env.is_empty()
+        || !computed.is_empty()
 }
 
 fn decided(
