@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use windlass_core::graph::workflow::{EachNode, Node, NodeKind, ParallelNode, TaskLoopNode};
 use windlass_core::id::NodeId;
 use windlass_core::run::{Activity, RunState};
-use windlass_core::spec::Spec;
+use windlass_core::spec::{SessionSettings, Spec};
 
 use super::tasks::RunTasks;
 use crate::cli::sanitize::{plain_line, plain_short};
@@ -48,14 +48,19 @@ impl Nodes {
     /// Returns the nodes of a run.
     pub(crate) fn of(spec: &Spec) -> Nodes {
         let mut nodes = Nodes { is_one: spec.only_session().is_some(), ..Nodes::unknown() };
-        nodes.know(spec, &spec.body, 0, &NodeSurroundings::default());
+        nodes.know(&spec.sessions, &spec.body, 0, &NodeSurroundings::default());
         nodes
     }
 
-    fn know(&mut self, spec: &Spec, steps: &[Node], depth: usize, around: &NodeSurroundings) {
+    fn know(
+        &mut self,
+        sessions: &BTreeMap<NodeId, SessionSettings>,
+        steps: &[Node],
+        depth: usize,
+        around: &NodeSurroundings,
+    ) {
         for node in steps {
-            let rules =
-                spec.sessions.get(&node.id).and_then(|session_settings| session_settings.rules.as_ref());
+            let rules = sessions.get(&node.id).and_then(|session_settings| session_settings.rules.as_ref());
             let blocks = node.kind.blocks();
             let known = NodeDisplay {
                 depth,
@@ -66,7 +71,7 @@ impl Nodes {
             };
             self.known.insert(node.id.to_string(), known);
             for block in blocks {
-                self.know(spec, block.body, depth + 1, &around.inside(node, block.name));
+                self.know(sessions, block.body, depth + 1, &around.inside(node, block.name));
             }
         }
     }
@@ -221,8 +226,7 @@ mod tests {
         let outer = each("a", "['x', 'y']").jobs(2).each(|steps| steps.then(inner)).id("outer");
         let body = windlass_core::graph::builder::Builder::new("w").start(outer).end().unwrap().body;
         let mut nodes = Nodes::unknown();
-        let spec = Spec { body: body.clone(), ..Spec::default() };
-        nodes.know(&spec, &body, 0, &NodeSurroundings::default());
+        nodes.know(&BTreeMap::new(), &body, 0, &NodeSurroundings::default());
         let mut round = |node: &str, round: u32, label: &str| {
             let item = ListItem { place: round, of: 2, label: label.to_owned(), is_named: true };
             let node = NodeId::new(node);

@@ -174,7 +174,7 @@ fn compared(op: BinOpKind, left: &Expr<'_>, right: &Expr<'_>) -> Option<bool> {
 fn contradicts(condition: &Expr<'_>) -> bool {
     let mut parts = Vec::new();
     joined(condition, &mut parts);
-    let claims: Vec<(Vec<String>, Claim<'_>)> = parts.into_iter().filter_map(claim).collect();
+    let claims: Vec<(Vec<String>, ConditionClaim<'_>)> = parts.into_iter().filter_map(claim).collect();
     claims.iter().enumerate().any(|(at, (path, claim))| {
         let others = claims.iter().skip(at + 1).filter(|(other, _)| other == path);
         others.map(|(_, other)| other).any(|other| claim.excludes(other))
@@ -193,33 +193,31 @@ fn joined<'e, 'a>(condition: &'e Expr<'a>, parts: &mut Vec<&'e Expr<'a>>) {
 }
 
 /// What a part of a condition claims about a value.
-enum Claim<'e> {
+enum ConditionClaim<'e> {
     Equals(&'e minijinja::Value),
     Differs(&'e minijinja::Value),
     Holds(bool),
 }
 
-impl Claim<'_> {
-    fn excludes(&self, other: &Claim<'_>) -> bool {
+impl ConditionClaim<'_> {
+    fn excludes(&self, other: &ConditionClaim<'_>) -> bool {
         match (self, other) {
-            (Claim::Equals(one), Claim::Equals(two)) => one != two,
-            (Claim::Equals(one), Claim::Differs(two)) | (Claim::Differs(one), Claim::Equals(two)) => {
-                one == two
-            }
-            (Claim::Equals(value), Claim::Holds(holds)) | (Claim::Holds(holds), Claim::Equals(value)) => {
-                value.is_true() != *holds
-            }
-            (Claim::Holds(one), Claim::Holds(two)) => one != two,
-            (Claim::Differs(_), Claim::Differs(_) | Claim::Holds(_))
-            | (Claim::Holds(_), Claim::Differs(_)) => false,
+            (ConditionClaim::Equals(one), ConditionClaim::Equals(two)) => one != two,
+            (ConditionClaim::Equals(one), ConditionClaim::Differs(two))
+            | (ConditionClaim::Differs(one), ConditionClaim::Equals(two)) => one == two,
+            (ConditionClaim::Equals(value), ConditionClaim::Holds(holds))
+            | (ConditionClaim::Holds(holds), ConditionClaim::Equals(value)) => value.is_true() != *holds,
+            (ConditionClaim::Holds(one), ConditionClaim::Holds(two)) => one != two,
+            (ConditionClaim::Differs(_), ConditionClaim::Differs(_) | ConditionClaim::Holds(_))
+            | (ConditionClaim::Holds(_), ConditionClaim::Differs(_)) => false,
         }
     }
 }
 
-fn claim<'e>(part: &'e Expr<'_>) -> Option<(Vec<String>, Claim<'e>)> {
+fn claim<'e>(part: &'e Expr<'_>) -> Option<(Vec<String>, ConditionClaim<'e>)> {
     match part {
         Expr::UnaryOp(not) if matches!(not.op, UnaryOpKind::Not) => {
-            Some((path(&not.expr)?, Claim::Holds(false)))
+            Some((path(&not.expr)?, ConditionClaim::Holds(false)))
         }
         Expr::BinOp(both) => {
             let (path, value) = match (&both.left, &both.right) {
@@ -229,11 +227,11 @@ fn claim<'e>(part: &'e Expr<'_>) -> Option<(Vec<String>, Claim<'e>)> {
                 _ => return None,
             };
             match both.op {
-                BinOpKind::Eq => Some((path, Claim::Equals(value))),
-                BinOpKind::Ne => Some((path, Claim::Differs(value))),
+                BinOpKind::Eq => Some((path, ConditionClaim::Equals(value))),
+                BinOpKind::Ne => Some((path, ConditionClaim::Differs(value))),
                 _ => None,
             }
         }
-        other => Some((path(other)?, Claim::Holds(true))),
+        other => Some((path(other)?, ConditionClaim::Holds(true))),
     }
 }
