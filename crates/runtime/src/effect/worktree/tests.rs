@@ -53,7 +53,15 @@ impl Stage {
         let target = &on_a_branch(at)?;
         make_at(
             at,
-            &WorktreeRequest { run: &run, dir: &self.dir, effect: &effect, task: &task, attempt, target },
+            &WorktreeRequest {
+                run: &run,
+                dir: &self.dir,
+                effect: &effect,
+                task: &task,
+                attempt,
+                target,
+                from: &[],
+            },
         )
         .map_err(|unmade| match unmade {
             WorktreeFailure::Why(why) => why,
