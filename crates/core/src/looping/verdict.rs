@@ -169,7 +169,8 @@ pub fn used_up(rules: &LoopRules, turns: u32, checks: &[CheckResult]) -> Option<
         format!("used all {turns} iterations")
     };
     let why = match checks.iter().all(|check| check.passed) {
-        true => spent,
+        true if checks.is_empty() => spent,
+        true => format!("{spent}; all checks pass, but the agent did not say that the work is done"),
         false => format!("{spent}, checks still failing: {}", names_of_red(checks)),
     };
     Some(Outcome::new(FinalStatus::Exhausted, EndReason::MaxIterations).because(why))
@@ -318,6 +319,15 @@ mod tests {
         let Verdict::End(outcome) = verdict else { panic!("it goes on") };
         assert_eq!((outcome.status, outcome.reason), (FinalStatus::Exhausted, EndReason::MaxIterations));
         assert_eq!(outcome.detail.as_deref(), Some("used all 3 iterations, checks still failing: test"));
+    }
+
+    #[test]
+    fn passing_checks_without_a_claim_are_named_on_the_last_turn() {
+        let verdict = judge(&rules(), 3, 0, &seen(false, None), &[check(true)], &BTreeMap::new());
+        let Verdict::End(outcome) = verdict else { panic!("it goes on") };
+        let expected =
+            "used all 3 iterations; all checks pass, but the agent did not say that the work is done";
+        assert_eq!(outcome.detail.as_deref(), Some(expected));
     }
 
     #[test]

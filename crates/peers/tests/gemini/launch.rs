@@ -285,10 +285,10 @@ fn only_permissive_links_what_belongs_to_the_users_settings() {
         given.env = pairs(&[("HOME", user.path().to_str().unwrap())]);
         given.prepared().links.iter().any(|(link, _)| *link == Path::new("/d/home/.gemini").join(name))
     };
-    for name in ["skills", "agents", "commands", "extensions/theirs"] {
+    for name in ["skills", "agents", "commands", "extensions/theirs", "GEMINI.md"] {
         assert!(linked(Isolation::Permissive, name) && !linked(Isolation::Minimal, name), "{name}");
     }
-    for name in ["tmp", "GEMINI.md", "oauth_creds.json", ".env"] {
+    for name in ["tmp", "oauth_creds.json", ".env"] {
         assert!(linked(Isolation::Strict, name), "{name}");
     }
 }

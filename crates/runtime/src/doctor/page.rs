@@ -20,9 +20,9 @@ const HEAD: &str = "\
 A driver runs one agent CLI. `--driver NAME` chooses it for a run, `driver:` for a node of a workflow, and `driver = \"NAME\"` in your settings makes it the
 default. `windlass doctor` shows the same tables for the CLIs that you have installed.
 
-`acp` runs any agent that speaks the [Agent Client Protocol](https://agentclientprotocol.com): `--driver acp --agent-bin \"opencode acp\"`. `sim` is a
-[simulated agent](sim.md) that needs no model. There are pages about [Codex](codex.md), [OpenCode](opencode.md) and
-[GitHub Copilot](copilot.md).
+`acp` runs [any agent that speaks the Agent Client Protocol](acp.md): `--driver acp --agent-bin \"opencode acp\"`. `sim` is a
+[simulated agent](sim.md) that needs no model. There are pages about [Codex](codex.md), [OpenCode](opencode.md),
+[GitHub Copilot](copilot.md) and [Gemini CLI](gemini.md).
 ";
 
 const CAPABILITIES: &str = "

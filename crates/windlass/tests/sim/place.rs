@@ -210,14 +210,18 @@ impl Place {
     #[track_caller]
     pub(crate) fn kill_everything(&self, going: Going) {
         going.signal(Signal::KILL);
-        for guard in self.guards() {
-            let _ = kill_process(Pid::from_raw(guard.pid).unwrap(), Signal::KILL);
-        }
-        self.kill_hosts();
-        for process in self.sealed.processes() {
+        // Guards first: nobody clears up behind a host that is killed right after.
+        let (guards, hosts) = (self.guards(), self.hosts());
+        kill_all(&guards);
+        kill_all(&hosts);
+        let others = self.sealed.processes();
+        for process in &others {
             self.sealed.kill9(process.pid);
         }
         going.end();
+        // A process that is ending holds its locks for a moment.
+        let killed = [guards, hosts, others].concat();
+        until(LIMIT, || !killed.iter().any(|process| procs::is_alive(process.pid)));
     }
 
     /// Returns the runs that `ps` lists, newest first.

@@ -368,7 +368,7 @@ fn the_schema_is_json() {
     let driver = &schema["$defs"]["settings"]["properties"]["driver"];
     assert_eq!(
         driver["anyOf"][0]["enum"],
-        json!(["claude", "gemini", "sim"]),
+        json!(["claude", "codex", "opencode", "copilot", "gemini", "acp", "sim"]),
         "the drivers that exist, and no other"
     );
 }

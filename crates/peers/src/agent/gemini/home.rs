@@ -19,7 +19,8 @@ pub(super) const VARIABLE: &str = "GEMINI_CLI_HOME";
 const LOGIN: &[&str] =
     &["oauth_creds.json", "google_accounts.json", "gemini-credentials.json", "installation_id"];
 /// The files that belong to the user's own settings.
-const OWN: &[&str] = &["acknowledgments", "agents", "commands", "mcp-oauth-tokens.json", "skills"];
+const OWN: &[&str] =
+    &["GEMINI.md", "acknowledgments", "agents", "commands", "mcp-oauth-tokens.json", "skills"];
 
 /// The paths in a turn's private home.
 #[derive(Debug)]
@@ -73,7 +74,6 @@ impl GeminiHome {
         let (own, theirs) = (self.dir.join(FOLDER), user.join(FOLDER));
         let mut links = vec![
             (own.join("tmp"), self.kept.clone()),
-            (own.join("GEMINI.md"), theirs.join("GEMINI.md")),
             (own.join(".env"), theirs.join(".env")),
             // Where the project is not trusted, the CLI reads only this one.
             (self.dir.join(".env"), theirs.join(".env")),

@@ -102,9 +102,9 @@ impl Page {
             AgentEvent::Thinking { text: said, side: false } => {
                 self.paragraph(&mut text, &folded("Thinking", said));
             }
-            AgentEvent::ToolUse { name, summary, .. } => {
+            AgentEvent::ToolUse { tool, name, summary, .. } => {
                 let call = code(&plain_short(summary, TOOL));
-                self.item(&mut text, &format!("**{}** {call}", plain_line(name)));
+                self.item(&mut text, &format!("**{}** {call}", plain_line(tool.label(name))));
             }
             AgentEvent::ToolResult { is_error: true, text: said, .. } => {
                 self.paragraph(&mut text, &fenced(said));

@@ -23,8 +23,8 @@ pub(super) fn lines(screen: Terminal, style: Style, workspace: &str, event: &Age
         AgentEvent::Thinking { text, side } if style.thinking => thought(screen, style, text, *side),
         // The question itself is shown, and not the tool that asks it.
         AgentEvent::ToolUse { asks: true, .. } => Vec::new(),
-        AgentEvent::ToolUse { name, summary, side, .. } => {
-            vec![tool(screen, name, within(workspace, summary), *side)]
+        AgentEvent::ToolUse { tool, name, summary, side, .. } => {
+            vec![tool_line(screen, tool.label(name), within(workspace, summary), *side)]
         }
         AgentEvent::ToolResult { is_error: true, text, side, .. } => vec![tool_error(screen, text, *side)],
         AgentEvent::ApiError { text, error, .. } => {
@@ -98,7 +98,7 @@ fn within<'a>(workspace: &str, summary: &'a str) -> &'a str {
     inside.filter(|_| !workspace.is_empty()).unwrap_or(summary)
 }
 
-fn tool(screen: Terminal, name: &str, summary: &str, side: bool) -> String {
+fn tool_line(screen: Terminal, name: &str, summary: &str, side: bool) -> String {
     let name = plain_line(name);
     let padded = padded(&name, NAME);
     let room = screen.width.saturating_sub(indent(side).len() + columns(&padded) + 2).max(10);
@@ -145,6 +145,25 @@ mod tests {
             "{lines:?}"
         );
         assert!(lines[0].chars().count() <= 80);
+    }
+
+    #[test]
+    fn a_tool_has_the_same_name_whatever_the_agent_cli_calls_it() {
+        let show_tool = |tool, name: &str| {
+            let event = AgentEvent::ToolUse {
+                id: "t".to_owned(),
+                tool,
+                name: name.to_owned(),
+                asks: false,
+                summary: "x".to_owned(),
+                side: false,
+            };
+            show(&event)
+        };
+        for name in ["Bash", "bash", "run_shell_command", "exec_command"] {
+            assert_eq!(show_tool(ToolName::Shell, name), ["  Bash   x"]);
+        }
+        assert_eq!(show_tool(ToolName::Mcp, "mcp__docs__find"), ["  mcp__docs__find  x"]);
     }
 
     #[test]

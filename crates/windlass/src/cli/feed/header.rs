@@ -1,6 +1,6 @@
 //! The first lines of a run: the workflow, the drivers, the folder and the limits.
 
-use windlass_core::graph::walk::steps_in;
+use windlass_core::graph::walk::{ids_in, steps_in};
 use windlass_core::id::RunId;
 use windlass_core::spec::{SessionSettings, Spec};
 
@@ -45,10 +45,12 @@ fn about(screen: Terminal, description: &str) -> Vec<String> {
     lines
 }
 
-/// Collects a word from each session, without duplicates.
+/// Collects a word from each session, in the order of the nodes and without duplicates.
 fn each(spec: &Spec, of: impl Fn(&SessionSettings) -> String) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
-    for word in spec.sessions.values().map(of) {
+    let in_order = ids_in(&spec.body).into_iter().filter_map(|node| spec.sessions.get(&node));
+    // Sessions of `finally` are not in the body.
+    for word in in_order.chain(spec.sessions.values()).map(of) {
         if !words.contains(&word) {
             words.push(word);
         }
