@@ -43,11 +43,13 @@ impl Story {
 
     /// Returns the warnings of the last event.
     fn odd(&self) -> Vec<&str> {
-        let odd = |news| match news {
-            &News::Odd { ref what, .. } => Some(what.as_str()),
-            _ => None,
-        };
-        self.step.news.iter().filter_map(odd).collect()
+        let mut all = Vec::new();
+        for news in &self.step.news {
+            if let News::Odd { what, .. } = news {
+                all.push(what.as_str());
+            }
+        }
+        all
     }
 
     fn cost(&self) -> Cost {

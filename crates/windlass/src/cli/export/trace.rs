@@ -269,8 +269,8 @@ fn provider(driver: &str) -> &str {
 fn cost(span: &mut Span, usage: &Usage) {
     let Cost { usd, is_computed, is_partial } = usage.cost();
     span.attributes.extend(usd.map(|usd| ("windlass.cost_usd", json!(usd))));
-    span.attributes.extend(is_computed.then(|| ("windlass.cost_is_computed", json!(true))));
-    span.attributes.extend(is_partial.then(|| ("windlass.cost_is_partial", json!(true))));
+    span.attributes.extend(is_computed.then_some(("windlass.cost_is_computed", json!(true))));
+    span.attributes.extend(is_partial.then_some(("windlass.cost_is_partial", json!(true))));
 }
 
 fn failure(verdict: &SessionVerdict) -> Option<&'static str> {
