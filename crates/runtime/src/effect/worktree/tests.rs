@@ -64,7 +64,7 @@ impl Stage {
             },
         )
         .map_err(|unmade| match unmade {
-            WorktreeFailure::Why(why) => why,
+            WorktreeFailure::Why(why) | WorktreeFailure::Conflict(why) => why,
             WorktreeFailure::ForNow(error) => panic!("{error}"),
         })
     }
