@@ -87,6 +87,6 @@ mod tests {
         let common = own.join("../..");
         let expected = ["objects", "refs", "logs"].map(|part| common.join(part));
         assert_eq!(repository(&tree), [expected.as_slice(), &[own]].concat());
-        assert_eq!(repository(&place.path().join("repo")), [PathBuf::new(); 0]);
+        assert!(repository(&place.path().join("repo")).is_empty());
     }
 }

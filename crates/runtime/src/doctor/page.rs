@@ -56,8 +56,7 @@ So a build that must write into your home, such as a download into `~/.cargo`, f
 Without Landlock (Linux before 6.2, or switched off), `windlass doctor` says `no`, and nothing limits these writes. Claude Code and OpenCode keep their
 login, history and caches in folders of yours, so Windlass cannot limit them like this.
 
-Gemini CLI itself refuses shell commands that run `git` in `strict`, because it then does not trust the project. A task of `windlass tasks run --jobs 2` must
-commit, so run it in `minimal`.
+In `strict`, agents on Codex and Gemini cannot commit ([Codex](codex.md), [Gemini CLI](gemini.md)).
 ";
 
 const FOLDERS: &str = "
