@@ -92,23 +92,6 @@ impl ToolName {
         }
     }
 
-    /// Returns the name that people see, the same for every agent CLI. `own` is the CLI's name: a tool that only
-    /// this CLI has, or one of an MCP server, keeps it.
-    pub fn label(self, own: &str) -> &str {
-        match self {
-            ToolName::Read => "Read",
-            ToolName::Edit => "Edit",
-            ToolName::Write => "Write",
-            ToolName::Search => "Search",
-            ToolName::Shell => "Bash",
-            ToolName::WebFetch => "WebFetch",
-            ToolName::WebSearch => "WebSearch",
-            ToolName::Task => "Task",
-            ToolName::Skill => "Skill",
-            ToolName::Mcp | ToolName::Plan | ToolName::Other => own,
-        }
-    }
-
     /// Reads a word; ignores case.
     pub fn parse(word: &str) -> Option<ToolName> {
         ToolName::ALL.into_iter().find(|tool| tool.word().eq_ignore_ascii_case(word))

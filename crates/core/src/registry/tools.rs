@@ -117,6 +117,15 @@ const SETS: [&str; 12] = [
 /// The tools that read files and search in them, and can do nothing else.
 pub const READERS: [&str; 4] = ["read", "list", "glob", "grep"];
 
+/// Returns the name of a tool that people see, the same for every agent CLI: the spelling of rules. `own` is the
+/// CLI's name. A tool that rules do not spell, or one of an MCP server, keeps it.
+pub fn label(tool: ToolName, own: &str) -> &str {
+    let lower = own.to_lowercase();
+    let is_own = |row: &&ToolSpellings| row.name == lower || row.others.contains(&lower.as_str());
+    let of_kind = || ROWS.iter().filter(|row| row.kind == tool && tool != ToolName::Plan);
+    of_kind().find(is_own).or_else(|| of_kind().next()).map_or(own, |row| row.spelling)
+}
+
 /// The meaning of a tool name in a limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Named {
@@ -410,6 +419,18 @@ mod tests {
         for (name, provider, expected) in rows {
             assert_eq!(named(name, provider), expected, "{name} of {provider}");
         }
+    }
+
+    #[test]
+    fn a_tool_has_one_label_whatever_a_cli_calls_it() {
+        for own in ["Bash", "bash", "run_shell_command", "exec_command", "a_new_shell"] {
+            assert_eq!(label(ToolName::Shell, own), "Bash");
+        }
+        assert_eq!(label(ToolName::Search, "grep_search"), "Grep");
+        assert_eq!(label(ToolName::Read, "list_directory"), "LS");
+        assert_eq!(label(ToolName::Mcp, "mcp__docs__find"), "mcp__docs__find");
+        assert_eq!(label(ToolName::Other, "memory"), "memory");
+        assert_eq!(label(ToolName::Plan, "update_plan"), "update_plan");
     }
 
     #[test]

@@ -6,6 +6,8 @@ use std::fmt::Write as _;
 use windlass_core::agent::AgentEvent;
 use windlass_core::event::{Event, Record};
 use windlass_core::id::RunId;
+use windlass_core::registry::tools::label;
+use windlass_core::registry::tools::label;
 use windlass_core::run::{News, Waiting};
 
 use super::super::feed::{rfc3339, words};
@@ -104,7 +106,7 @@ impl Page {
             }
             AgentEvent::ToolUse { tool, name, summary, .. } => {
                 let call = code(&plain_short(summary, TOOL));
-                self.item(&mut text, &format!("**{}** {call}", plain_line(tool.label(name))));
+                self.item(&mut text, &format!("**{}** {call}", plain_line(label(*tool, name))));
             }
             AgentEvent::ToolResult { is_error: true, text: said, .. } => {
                 self.paragraph(&mut text, &fenced(said));

@@ -1,6 +1,7 @@
 //! Shows what the agent says and does, as lines for people.
 
 use windlass_core::agent::AgentEvent;
+use windlass_core::registry::tools::label;
 
 use super::face::Style;
 use super::human::repeats::{notice, warning};
@@ -24,7 +25,7 @@ pub(super) fn lines(screen: Terminal, style: Style, workspace: &str, event: &Age
         // The question itself is shown, and not the tool that asks it.
         AgentEvent::ToolUse { asks: true, .. } => Vec::new(),
         AgentEvent::ToolUse { tool, name, summary, side, .. } => {
-            vec![tool_line(screen, tool.label(name), within(workspace, summary), *side)]
+            vec![tool_line(screen, label(*tool, name), within(workspace, summary), *side)]
         }
         AgentEvent::ToolResult { is_error: true, text, side, .. } => vec![tool_error(screen, text, *side)],
         AgentEvent::ApiError { text, error, .. } => {
