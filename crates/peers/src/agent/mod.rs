@@ -115,10 +115,14 @@ pub struct Capabilities {
     pub effort: bool,
     /// Accepts `opus`, `sonnet` and `haiku` as models.
     pub model_tiers: bool,
+    /// The names of models that the CLI knows without settings of the user. A `*` stands for any text.
+    pub model_names: &'static [&'static str],
     /// Reports its usage.
     pub usage: bool,
     /// Reports what a session cost.
     pub cost: bool,
+    /// Reports the model that it uses.
+    pub reports_model: bool,
     /// Survives the death of the engine, and the next engine continues to read its output.
     pub adoptable: bool,
     /// The strength of the limits of a session.

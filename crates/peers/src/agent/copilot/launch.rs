@@ -53,7 +53,8 @@ pub(super) fn prepare(
 fn arguments(turn: &TurnRequest<'_>, paths: &TurnPaths<'_>) -> Vec<String> {
     let (settings, plan) = (turn.settings, turn.plan);
     let session = if plan.resume { "--resume" } else { "--session-id" };
-    let mut argv = vec![settings.driver.program.clone(), format!("{session}={}", plan.session)];
+    let mut argv = settings.driver.command();
+    argv.push(format!("{session}={}", plan.session));
     argv.extend(["--output-format", "json", "--no-ask-user", "--log-level", "error"].map(str::to_owned));
     argv.extend(["--usage-output-file".to_owned(), text(&paths.dir.join(usage::FILE))]);
     argv.extend(["--plugin-dir".to_owned(), text(&plugin::folder(paths))]);

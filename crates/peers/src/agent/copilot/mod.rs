@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use windlass_core::event::SessionVerdict;
 use windlass_core::hook::{HookAnswer, HookKind};
-use windlass_core::usage::Usage;
+use windlass_core::usage::ModelUsage;
 
 use super::dialect::{Dialect, Printed, ReadLine};
 use super::transcript::{ProcessEnd, Transcript};
@@ -49,8 +49,10 @@ impl Dialect for Copilot {
             permissions: true,
             mcp: true,
             models: true,
+            model_names: &["gpt-*"],
             effort: true,
             usage: true,
+            reports_model: true,
             adoptable: true,
             enforcement: Enforcement {
                 tools: Hold::Enforced,
@@ -100,7 +102,7 @@ impl Dialect for Copilot {
         judge::judge(transcript, over, stderr)
     }
 
-    fn conversation_usage(&self, dir: &Path) -> Option<Usage> {
+    fn conversation_usage(&self, dir: &Path) -> Option<Vec<ModelUsage>> {
         usage::read(&dir.join(usage::FILE))
     }
 }

@@ -69,7 +69,7 @@ pub(super) fn prepare(
 
 fn arguments(turn: &TurnRequest<'_>) -> Vec<String> {
     let (driver, plan) = (&turn.settings.driver, turn.plan);
-    let mut argv = vec![driver.program.clone()];
+    let mut argv = driver.command();
     argv.extend(["--output-format", "stream-json", "--approval-mode", "default"].map(str::to_owned));
     let session = if plan.resume { "--resume" } else { "--session-id" };
     argv.extend([session.to_owned(), plan.session.to_string()]);

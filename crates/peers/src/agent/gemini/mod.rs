@@ -52,7 +52,9 @@ impl Dialect for Gemini {
             permissions: true,
             mcp: true,
             models: true,
+            model_names: &["gemini-*"],
             usage: true,
+            reports_model: true,
             adoptable: true,
             // Its own sandbox needs a container.
             enforcement: Enforcement {
