@@ -53,7 +53,7 @@ struct StartedRun {
 impl StartedRun {
     /// Returns the amount that its allowances count when the child run has spent this much.
     fn counted(&self, spent: &Spent) -> Spent {
-        Spent { turns: spent.turns.max(self.reported.turns + u32::from(self.is_ahead)), usage: spent.usage }
+        Spent { turns: spent.turns.max(self.reported.turns + u32::from(self.is_ahead)), ..*spent }
     }
 }
 

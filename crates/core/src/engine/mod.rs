@@ -365,7 +365,7 @@ impl DecisionCx<'_> {
     }
 
     fn spend(&mut self, usage: &Usage) {
-        self.spend_all(&Spent { turns: 0, usage: *usage });
+        self.spend_all(&Spent { usage: *usage, ..Spent::default() });
     }
 
     fn spend_all(&mut self, spent: &Spent) {
@@ -376,7 +376,7 @@ impl DecisionCx<'_> {
 
     /// Counts turns that start or are known to have started.
     fn count_turns(&mut self, turns: u32) {
-        self.spend_all(&Spent { turns, usage: Usage::default() });
+        self.spend_all(&Spent { turns, ..Spent::default() });
     }
 
     /// Returns the number of turns of the run so far.

@@ -14,9 +14,11 @@
 //! | `inputs` | Do defaults and choices fit their input? Is every input used? |
 //! | `schemas` | Does Windlass support all keywords of a schema? |
 //! | `session_tools` | Do the tools of a session exist? |
+//! | `losses` | What does a session lose on its driver? |
 //! | `continued` | Can a session continue the one that it names? |
 //! | `entities`, `calls` | Do entities, checks, drivers and workflows exist and support the node? |
 //! | `reach`, `bounds` | Is every node reachable? Does every loop end? Is the budget enough? |
+//! | `effect` | Does every key have an effect? |
 //! | `gates`, `branches` | Does every path to a landing pass a gate? Do branches collide? |
 //!
 //! `value_schemas` finds the schema of a value, and `origin` follows it to the node that computes it.
@@ -33,9 +35,11 @@ mod context;
 mod continued;
 mod dead_ends;
 mod diagnostic;
+mod effect;
 mod entities;
 mod gates;
 mod inputs;
+mod losses;
 pub(crate) mod lower_bound;
 mod order;
 mod origin;
@@ -110,8 +114,12 @@ fn look(outline: &Outline<'_>, known: &CheckContext<'_>, doubts: UnreadParts, fo
     schemas::look(outline, found);
     session_tools::look(outline, found);
     entities::look(outline, known, found);
+    losses::look(outline, known, found);
     calls::look(outline, known, found);
     continued::look(outline, known, found);
+    if !doubts.nodes && !doubts.values {
+        effect::look(outline, found);
+    }
     reach::look(outline, found);
     bounds::look(outline, known, doubts, found);
     commands::look(outline, known, doubts, found);

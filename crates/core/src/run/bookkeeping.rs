@@ -13,7 +13,7 @@ use crate::hook::HookAnswer;
 use crate::id::{EffectId, HookId, InboxId, NodeId, SessionId};
 use crate::tasks::TaskId;
 use crate::time::Moment;
-use crate::usage::Usage;
+use crate::usage::{ModelUsage, Usage};
 
 fn is_nothing(spent: &Spent) -> bool {
     *spent == Spent::default()
@@ -110,6 +110,12 @@ pub struct Bookkeeping {
     /// The usage of whole conversations, where the CLI reports nothing else.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub conversations: BTreeMap<SessionId, Usage>,
+    /// The same by model, where the CLI reports its models.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub conversation_models: BTreeMap<SessionId, Vec<ModelUsage>>,
+    /// A cost that nobody knows escaped a budget, and the run has warned about it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub warned_of_cost: bool,
     /// The moments until which drivers accept no more work.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub limited: BTreeMap<String, Moment>,

@@ -25,7 +25,7 @@ pub fn check_workflow(
     if let Some(path) = &file {
         all.add_called_beside(path);
     }
-    let world = World::look(home, cwd, plugins, &resolved, &all);
+    let world = World::look(home, cwd, plugins, &resolved, &all).with_losses();
     let Some(wanted) = wanted else {
         check_documents(&mut all, &world);
         return Ok((names(&all), all.problems));
@@ -97,7 +97,7 @@ fn check_document(catalog: &mut Catalog, path: &Path, world: &World<'_>) {
     let (read, said) = document::read_for_check(&text, &path.display().to_string());
     catalog.problems.retain(|problem| !said.contains(problem));
     catalog.problems.extend(match read {
-        Some(read) => world.check(&read, said),
+        Some(read) => world.check_with_called(&read, said),
         None => said,
     });
 }

@@ -8,6 +8,7 @@ use windlass_core::id::RunId;
 use windlass_core::run::{EndReason, Outcome};
 use windlass_core::spec::RunWorktree;
 use windlass_core::time::Moment;
+use windlass_core::usage::Cost;
 use windlass_store::{Projection, RunRow};
 
 use super::RunStatus;
@@ -33,8 +34,8 @@ pub struct RunSummary {
     pub driver: String,
     /// The current turn.
     pub turn: u32,
-    /// The cost so far, if the driver reports it.
-    pub cost_usd: Option<f64>,
+    /// The cost so far.
+    pub cost: Cost,
     pub started: Moment,
     /// The last change of this entry.
     pub updated: Moment,
@@ -53,7 +54,7 @@ impl RunSummary {
     }
 
     fn of(row: RunRow, status: RunStatus) -> RunSummary {
-        let Projection { workflow, workspace, driver, reason, iteration, cost_usd, .. } = row.projection;
+        let Projection { workflow, workspace, driver, reason, iteration, cost, .. } = row.projection;
         RunSummary {
             run: row.id,
             status,
@@ -63,7 +64,7 @@ impl RunSummary {
             checkout: None,
             driver,
             turn: iteration,
-            cost_usd,
+            cost,
             started: Moment(row.projection.started_ms),
             updated: Moment(row.projection.updated_ms),
             input: row.projection.input,

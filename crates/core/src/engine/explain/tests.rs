@@ -78,6 +78,7 @@ impl Story {
             limits: TimeLimits::default(),
             timeout_from: None,
             budget: Default::default(),
+            prices: Default::default(),
             others: BTreeMap::new(),
             parent: None,
             notify: Default::default(),

@@ -512,7 +512,7 @@ impl Stage<'_, '_> {
             (node.clone(), RehearsedEffect { depth: act.depth + depth, ..act })
         };
         self.acts.splice(place..place, acts.into_iter().map(owned));
-        let spent = Spent { turns: state.spent.turns, usage: Usage::default() };
+        let spent = Spent { turns: state.spent.turns, ..Spent::default() };
         let (said, value) = given_by(&state);
         let text = if said.is_empty() { invented::RUN_TEXT.to_owned() } else { said };
         RunEnd { outcome, spent, text, value }
@@ -589,6 +589,8 @@ fn session_end(stub: &Stub) -> SessionEnd {
         unanswered: Vec::new(),
         session: None,
         usage_is_cumulative: false,
+        models: Vec::new(),
+        took_ms: 0,
     }
 }
 

@@ -64,7 +64,7 @@ fn driver(session_settings: &SessionSettings) -> Vec<String> {
     let driver = &session_settings.driver;
     let model = driver.model.as_deref().map_or("the CLI's own choice".to_owned(), plain_line);
     vec![
-        format!("driver      {} ({})", plain_line(&driver.name), plain_line(&driver.program)),
+        format!("driver      {} ({})", plain_line(&driver.name), plain_line(&driver.command().join(" "))),
         format!("model       {model}"),
     ]
 }

@@ -323,7 +323,7 @@ fn ended(screen: Terminal, seen: &NodeHistory) -> Option<String> {
     facts.extend(nodes::times(seen.times, seen.failed));
     if seen.spent.turns > 0 {
         facts.push(words::count(u64::from(seen.spent.turns), "turn"));
-        facts.push(words::cost(seen.spent.usage.cost_usd));
+        facts.push(words::cost(seen.spent.usage.cost()));
     }
     Some(facts.join(screen.dot()))
 }

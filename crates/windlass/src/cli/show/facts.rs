@@ -147,7 +147,10 @@ pub(super) fn lines(screen: Terminal, handle: &Handle, details: &RunDetails) -> 
     fact("input", &plain_short(&spec.input, 400));
     if let Some((_, session_settings)) = spec.only_session() {
         let driver = &session_settings.driver;
-        fact("driver", &format!("{} ({})", plain_line(&driver.name), plain_line(&driver.program)));
+        fact(
+            "driver",
+            &format!("{} ({})", plain_line(&driver.name), plain_line(&driver.command().join(" "))),
+        );
     }
     fact("workspace", &plain_line(&spec.workspace));
     if let Some(own) = &spec.worktree {
@@ -168,7 +171,7 @@ pub(super) fn lines(screen: Terminal, handle: &Handle, details: &RunDetails) -> 
     }
     fact("started", &words::date(state.begun()));
     let usage = &state.own_spent().usage;
-    fact("spent", &format!("{}{}{}", words::tokens(usage), screen.dot(), words::cost(usage.cost_usd)));
+    fact("spent", &format!("{}{}{}", words::tokens(usage), screen.dot(), words::cost(usage.cost())));
     fact("kept in", &plain_line(&view.dir.display().to_string()));
     if details.is_many() {
         lines.push("  nodes".to_owned());

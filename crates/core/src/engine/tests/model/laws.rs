@@ -7,7 +7,7 @@ use super::world::settles;
 use crate::effect::{Effect, Planned};
 use crate::engine::Decision;
 use crate::engine::allowance::tokens;
-use crate::event::{Event, LandingEnd};
+use crate::event::{Event, LandingEnd, SessionEnd};
 use crate::graph::builder::{Builder, clear_context};
 use crate::graph::upper_bound::{Others, UpperBound, worst};
 use crate::graph::workflow::{
@@ -17,6 +17,7 @@ use crate::graph::workflow::{
 use crate::hook::{HookAnswer, HookKind};
 use crate::id::{EffectId, NodeId, SessionId, Verb};
 use crate::looping::LoopMode;
+use crate::price::{ModelPrice, PriceTable};
 use crate::run::{
     ActiveNode, Activity, BranchState, EachItem, EndReason, FinalStatus, Lifecycle, News, ParallelState,
     Round, RoundPhase, RunState, Spent, TaskRounds, Waiting,
@@ -24,6 +25,7 @@ use crate::run::{
 use crate::spec::Spec;
 use crate::tasks::TaskId;
 use crate::time::Moment;
+use crate::usage::Usage;
 
 /// The facts about a node that the laws need.
 struct Known {
@@ -323,9 +325,10 @@ impl Laws {
         let is_open = |effect: &EffectId| before.is_some_and(|before| before.open.contains(effect));
         match event {
             Event::SessionEnded { effect, end } if is_open(effect) => {
-                self.own.usage.add(&end.usage);
+                let usage = priced(end);
+                self.own.usage.add(&usage);
                 if self.is_last(&effect.node) {
-                    self.last.usage.add(&end.usage);
+                    self.last.usage.add(&usage);
                 }
             }
             Event::RunSpent { effect, spent } if is_open(effect) => self.child(effect, spent),
@@ -491,6 +494,10 @@ impl Laws {
         all.turns += self.first_turns(state);
         let said = &state.spent;
         assert_eq!(tokens(&said.usage), tokens(&all.usage), "every token is counted once; {}", self.told());
+        let (cost, known) = (said.usage.cost(), all.usage.cost());
+        let is_same = (cost.usd.unwrap_or(-1.0) - known.usd.unwrap_or(-1.0)).abs() < 1e-9;
+        let is_as_known = (cost.is_computed, cost.is_partial) == (known.is_computed, known.is_partial);
+        assert!(is_same && is_as_known, "{cost:?} is not {known:?}; {}", self.told());
         if self.has_plugin {
             assert!(said.turns >= all.turns, "every turn is counted; {}", self.told());
         } else {
@@ -797,4 +804,29 @@ fn is_finally(step: &Drawn) -> bool {
 
 fn any_in(step: &Drawn, which: &impl Fn(&Drawn) -> bool) -> bool {
     which(step) || step.kind.blocks().iter().any(|block| block.body.iter().any(|step| any_in(step, which)))
+}
+
+/// The model that has a price.
+pub(super) const PRICED: &str = "priced";
+const INPUT: f64 = 1_300.0;
+const OUTPUT: f64 = 4_100.0;
+
+/// Returns the prices of a run.
+pub(super) fn prices() -> PriceTable {
+    let price = ModelPrice { input: INPUT, output: OUTPUT, cached_input: 0.0, cache_write: 0.0 };
+    PriceTable([(PRICED.to_owned(), price)].into())
+}
+
+/// Returns the usage of a turn with what it costs.
+fn priced(end: &SessionEnd) -> Usage {
+    let usage = end.usage;
+    let is_spent = usage.input_tokens + usage.output_tokens > 0;
+    match end.models.first().map(|part| part.model.as_str()) {
+        Some(PRICED) if is_spent => {
+            let cost = usage.input_tokens as f64 * INPUT + usage.output_tokens as f64 * OUTPUT;
+            Usage { cost_usd: Some(cost / 1e6), is_cost_computed: true, ..usage }
+        }
+        Some(_) => Usage { is_cost_partial: is_spent, ..usage },
+        None => usage,
+    }
 }

@@ -47,7 +47,7 @@ impl Human {
         }
         let mut usage = self.usage;
         self.below.values().for_each(|below| usage.add(below));
-        facts.extend(usage.cost_usd.map(|usd| format!("{} so far", words::cost(Some(usd)))));
+        facts.extend(words::known_cost(usage.cost()).map(|cost| format!("{cost} so far")));
         let before = if facts.is_empty() { String::new() } else { format!(": {}", facts.join(", ")) };
         vec![self.screen.paint(TextTone::Strong, &format!("  resuming where it left off{before}"))]
     }

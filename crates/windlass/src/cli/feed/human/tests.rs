@@ -157,8 +157,13 @@ fn prompt(id: &str) -> Node {
 }
 
 fn spec(workflow: &str, body: Vec<Node>) -> Spec {
-    let driver =
-        AgentCommand { name: "sim".to_owned(), program: "/sim".to_owned(), model: None, args: Vec::new() };
+    let driver = AgentCommand {
+        name: "sim".to_owned(),
+        program: "/sim".to_owned(),
+        words: vec![],
+        model: None,
+        args: Vec::new(),
+    };
     let session_settings = SessionSettings {
         driver,
         models: Vec::new(),
@@ -195,6 +200,7 @@ fn spec(workflow: &str, body: Vec<Node>) -> Spec {
         limits: TimeLimits::default(),
         timeout_from: None,
         budget: Default::default(),
+        prices: Default::default(),
         others: BTreeMap::new(),
         parent: None,
         notify: Default::default(),
