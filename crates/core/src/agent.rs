@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::hook::ToolName;
 use crate::time::Moment;
-use crate::usage::Usage;
+use crate::usage::{ModelUsage, Usage};
 
 /// One message or action of an agent. `side` marks a message from a subagent rather than the main
 /// conversation.
@@ -159,6 +159,9 @@ pub struct TurnResult {
     /// The usage covers the whole conversation so far, also its earlier processes.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub usage_is_cumulative: bool,
+    /// The usage by model, if the CLI reports it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<ModelUsage>,
     /// The number of turns of the model.
     pub num_turns: u32,
 }
@@ -181,5 +184,7 @@ pub enum FailureCause {
     CutOff,
     /// The agent reached a limit of its own CLI, on turns or money.
     OwnLimit,
+    /// The CLI does not find the conversation that it was asked to continue.
+    NoConversation,
     Other,
 }

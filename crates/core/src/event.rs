@@ -19,7 +19,7 @@ use crate::snapshot::{FolderSnapshot, SnapshotName};
 use crate::spec::{Policy, Spec};
 use crate::tasks::{Claim, TaskStatus};
 use crate::time::Moment;
-use crate::usage::Usage;
+use crate::usage::{ModelUsage, Usage};
 
 /// The version of a stored record. [`upcast`] brings older records to this version.
 pub const RECORD_VERSION: u32 = 4;
@@ -370,6 +370,10 @@ pub enum WorktreeEnd {
     Failed {
         why: String,
     },
+    /// The branches to start from conflict with each other. Other worktrees can still be made.
+    Conflict {
+        why: String,
+    },
 }
 
 /// The result of landing the commits of a worktree.
@@ -525,6 +529,12 @@ pub struct SessionEnd {
     /// The usage covers the whole conversation so far, not this turn alone.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub usage_is_cumulative: bool,
+    /// The usage by model, if the CLI reports its models.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<ModelUsage>,
+    /// The time for which the process ran; 0 if it is unknown.
+    #[serde(default)]
+    pub took_ms: u64,
 }
 
 /// The verdict on a turn.
@@ -572,6 +582,8 @@ pub enum SessionFailure {
     Model,
     /// The agent reached a limit of its own CLI, on turns or money.
     OwnLimit,
+    /// The agent CLI does not find the conversation that it was asked to continue.
+    NoConversation,
     Process,
     /// The agent printed output that Windlass cannot read.
     Unreadable,

@@ -29,6 +29,7 @@ pub mod hook;
 pub mod id;
 pub mod launch;
 pub mod looping;
+pub mod price;
 pub mod registry;
 pub mod run;
 pub mod snapshot;

@@ -15,6 +15,7 @@ use crate::graph::workflow::{
 use crate::hook::permission::{Isolation, PermissionRules, may_write};
 use crate::id::{NodeId, RunId};
 use crate::looping::{LoopMode, LoopRules};
+use crate::price::PriceTable;
 use crate::time::Moment;
 use crate::words;
 
@@ -80,6 +81,9 @@ pub struct Spec {
     /// The budget of the whole run, its child runs included.
     #[serde(default)]
     pub budget: Budget,
+    /// The prices of models whose cost no CLI reports, as they were when the run started.
+    #[serde(default, skip_serializing_if = "PriceTable::is_empty")]
+    pub prices: PriceTable,
     /// The workflows that this run can start, by name. Their inputs are filled in later.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub others: BTreeMap<String, Spec>,
@@ -155,6 +159,12 @@ impl Spec {
     /// attempt.
     pub fn driver_of(&self, node: &NodeId) -> Option<&str> {
         self.sessions.get(&node.in_workflow()).map(|session_settings| session_settings.driver.name.as_str())
+    }
+
+    /// Sets the prices of this run and of the runs that it starts.
+    pub fn price_by(&mut self, prices: &PriceTable) {
+        self.prices.clone_from(prices);
+        self.others.values_mut().for_each(|other| other.price_by(prices));
     }
 
     /// Sets the policy of this run and of the runs that it starts.
@@ -279,12 +289,22 @@ pub struct AgentCommand {
     pub name: String,
     /// The absolute path of the program, found before the run.
     pub program: String,
+    /// The words of the command after the program. They come before all other arguments.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub words: Vec<String>,
     /// The model, in the CLI's own words.
     #[serde(default)]
     pub model: Option<String>,
     /// Arguments that the user adds after `--`.
     #[serde(default)]
     pub args: Vec<String>,
+}
+
+impl AgentCommand {
+    /// Returns the program and the words of the command, to which a driver adds its arguments.
+    pub fn command(&self) -> Vec<String> {
+        std::iter::once(&self.program).chain(&self.words).cloned().collect()
+    }
 }
 
 /// A plugin folder given to the agent.

@@ -12,11 +12,25 @@ pub struct Usage {
     pub output_tokens: u64,
     pub cache_read_tokens: u64,
     pub cache_write_tokens: u64,
-    /// The cost that the CLI reports, if it reports one.
+    /// The cost that the CLI reports, or that follows from the prices of the run.
     pub cost_usd: Option<f64>,
     /// The CLI did not report everything, so the numbers are a lower bound.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_partial: bool,
+    /// At least a part of the cost follows from prices, because no CLI reported it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_cost_computed: bool,
+    /// The cost of a part of the usage is unknown, so the cost is a lower bound.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_cost_partial: bool,
+}
+
+/// The usage of one model.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct ModelUsage {
+    /// The name that the CLI uses.
+    pub model: String,
+    pub usage: Usage,
 }
 
 impl Usage {
@@ -28,6 +42,8 @@ impl Usage {
         self.cache_read_tokens = self.cache_read_tokens.saturating_add(other.cache_read_tokens);
         self.cache_write_tokens = self.cache_write_tokens.saturating_add(other.cache_write_tokens);
         self.is_partial |= other.is_partial;
+        self.is_cost_computed |= other.is_cost_computed;
+        self.is_cost_partial |= other.is_cost_partial;
         self.cost_usd = match (self.cost_usd, other.cost_usd) {
             (None, None) => None,
             (a, b) => Some(a.unwrap_or(0.0) + b.unwrap_or(0.0)),
@@ -42,8 +58,32 @@ impl Usage {
             cache_read_tokens: self.cache_read_tokens.saturating_sub(earlier.cache_read_tokens),
             cache_write_tokens: self.cache_write_tokens.saturating_sub(earlier.cache_write_tokens),
             is_partial: self.is_partial,
+            is_cost_computed: self.is_cost_computed,
+            is_cost_partial: self.is_cost_partial,
             cost_usd: self.cost_usd.map(|cost| (cost - earlier.cost_usd.unwrap_or(0.0)).max(0.0)),
         }
+    }
+}
+
+/// A cost, and how much of it is known.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Cost {
+    pub usd: Option<f64>,
+    /// At least a part follows from prices.
+    pub is_computed: bool,
+    /// A part is unknown, so `usd` is a lower bound.
+    pub is_partial: bool,
+}
+
+impl Usage {
+    pub fn cost(&self) -> Cost {
+        Cost { usd: self.cost_usd, is_computed: self.is_cost_computed, is_partial: self.is_cost_partial }
+    }
+
+    /// Decides whether the usage can have cost money: there are tokens, or the CLI did not report all of them.
+    pub fn may_cost(&self) -> bool {
+        let all = [self.input_tokens, self.output_tokens, self.cache_read_tokens, self.cache_write_tokens];
+        self.is_partial || all.iter().any(|tokens| *tokens > 0)
     }
 }
 

@@ -107,6 +107,9 @@ pub enum RunError {
     /// The run would end again at once, because nothing has changed.
     #[error("run {run} would end again at once: {}", describe_end(outcome))]
     WouldEnd { run: RunId, outcome: Outcome },
+    /// A new budget of money could never hold.
+    #[error("{0}")]
+    UncountedCost(String),
     /// The folder of the run is missing. The run is not over.
     #[error("run {run} cannot continue: the folder {} {why}", folder.display())]
     NoFolder {

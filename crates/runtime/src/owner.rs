@@ -676,7 +676,7 @@ pub(crate) fn project(state: &RunState, at_ms: i64) -> Projection {
         status: standing.word().to_owned(),
         reason,
         iteration: state.current_turn(),
-        cost_usd: state.own_spent().usage.cost_usd,
+        cost: state.own_spent().usage.cost(),
         started_ms: state.begun().0,
         updated_ms: at_ms,
         input: shorten(input),

@@ -6,16 +6,20 @@
 //! - [`session_settings`] combines flags, workflow and settings for each session.
 //! - [`jobs`] checks that tasks can run in parallel.
 //! - [`own_worktree`] plans the worktree of the run itself.
+//! - [`costs`] finds budgets of money that could not hold.
+//! - [`losses`] says what an entity loses on its driver.
 //! - [`inspect`] tries out the prompt of the only session.
 //! - [`entity`] writes the prompt of an entity when its node starts.
 
 mod agent_words;
 mod choose;
+mod costs;
 mod entity;
 mod flags;
 mod inputs;
 mod inspect;
 mod jobs;
+mod losses;
 mod nodes;
 mod own_worktree;
 mod programs;
@@ -24,6 +28,7 @@ mod side_by_side;
 #[cfg(test)]
 mod tests;
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -46,12 +51,14 @@ use crate::home::Home;
 use crate::trust;
 use crate::user_error::{ProblemPart, UserError, UserErrorKind};
 use choose::{Selection, SetAside, WorkflowSources, set_aside};
+pub(crate) use costs::uncounted;
 pub(crate) use entity::{PromptContext, texts as entity_texts};
 pub use flags::checks;
+pub(crate) use losses::entity_driver;
 pub(crate) use nodes::called as called_workflows;
 pub(crate) use own_worktree::uncommitted;
 pub use own_worktree::{PlannedWorktree, WantedBranch};
-use session_settings::PlanInputs;
+use session_settings::{PLAY_AS, PlanInputs};
 
 /// A request to run something.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -233,8 +240,16 @@ fn planned(
         warnings.extend(parts.iter().flat_map(|part| nodes::not_yet(part)));
     }
     warnings.extend(inputs::unused(request, &parts));
-    let given =
-        PlanInputs { home, cwd, request, resolved, catalog: &catalog, registry: &registry, checks: &checks };
+    let given = PlanInputs {
+        home,
+        cwd,
+        request,
+        resolved,
+        catalog: &catalog,
+        registry: &registry,
+        checks: &checks,
+        lost: RefCell::default(),
+    };
     let mut spec = Spec {
         seed: crate::random::token(),
         input: request.input.clone(),
@@ -259,10 +274,13 @@ fn planned(
     side_by_side::refuse(&spec)?;
     programs::refuse_typos(home, &spec)?;
     programs::need_bash(home, &spec)?;
+    let uncounted = uncounted(&home.agents, &spec, &resolved.settings.day_limits()).refuse()?;
     inspect::ahead(home, &spec, &mut warnings)?;
     let worst = worst(&nodes::bounded(&main.workflow, &spec), &graphs).to_string();
     let durability = config::durability_of(&resolved.settings);
-    let warnings = each_once(found.into_iter().chain(warnings.into_iter().map(ProblemPart::from)));
+    let lost = given.lost.into_inner();
+    let warnings = warnings.into_iter().map(ProblemPart::from).chain(lost).chain(uncounted);
+    let warnings = each_once(found.into_iter().chain(warnings));
     Ok(Plan { spec, workflow: main.workflow, worst, warnings, notes, durability, worktree })
 }
 
@@ -282,7 +300,9 @@ pub fn is_simulated(home: &Home, spec: &Spec) -> bool {
     let is_own = |settings: &SessionSettings| {
         let driver = &settings.driver;
         let is_inside = home.agents.named(&driver.name).is_some_and(|dialect| dialect.program().is_none());
-        is_inside && own.as_deref() == Some(Path::new(&driver.program))
+        // The driver of another CLI runs it.
+        let is_named = driver.words.iter().map(String::as_str).take(PLAY_AS.len()).eq(PLAY_AS);
+        (is_inside || is_named) && own.as_deref() == Some(Path::new(&driver.program))
     };
     std::iter::once(spec).chain(spec.others.values()).any(|part| part.sessions.values().any(is_own))
 }

@@ -384,7 +384,7 @@ fn spent_before(state: &RunState, at: Moment, again: &Event) -> Spent {
     let begun = decision.effects.iter().filter(|planned| planned.begins_turn()).count();
     let spent = ahead.known_spent();
     let turns = spent.turns.saturating_sub(u32::try_from(begun).unwrap_or(u32::MAX));
-    Spent { turns, usage: spent.usage }
+    Spent { turns, ..spent }
 }
 
 /// Decides whether two plans come from the same documents.

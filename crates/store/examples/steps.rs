@@ -38,6 +38,7 @@ use windlass_core::id::{EffectId, RunId};
 use windlass_core::run::RunState;
 use windlass_core::spec::{OnPermission, OnQuestion, Policy, Spec, TimeLimits};
 use windlass_core::time::Moment;
+use windlass_core::usage::Cost;
 use windlass_store::{Append, Cadence, Durability, Lease, NewRun, Projection, Store};
 
 const WARM_UP: u64 = 50;
@@ -202,6 +203,7 @@ impl Bench {
             limits: TimeLimits::default(),
             timeout_from: None,
             budget: Default::default(),
+            prices: Default::default(),
             others: Default::default(),
             parent: None,
             notify: Default::default(),
@@ -304,7 +306,7 @@ fn shown(step: u64) -> Projection {
         status: "running".to_owned(),
         reason: None,
         iteration: step as u32,
-        cost_usd: Some(0.01 * step as f64),
+        cost: Cost { usd: Some(0.01 * step as f64), ..Cost::default() },
         started_ms: 1_794_793_577_000,
         updated_ms: 1_794_793_577_000 + step as i64 * 713,
         input: "Work on the cart until its tests are green.".to_owned(),

@@ -19,6 +19,7 @@ const STEPS: &[&str] = &[
     include_str!("../migrations/0003_packed.sql"),
     include_str!("../migrations/0004_parent.sql"),
     include_str!("../migrations/0005_spending.sql"),
+    include_str!("../migrations/0006_cost.sql"),
 ];
 
 /// The schema that this build reads and writes.

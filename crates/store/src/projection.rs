@@ -5,6 +5,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use windlass_core::id::RunId;
+use windlass_core::usage::Cost;
 
 use crate::error::{ReadError, StoreError};
 use crate::folders::{RunLockError, is_plain};
@@ -31,8 +32,8 @@ pub struct Projection {
     pub reason: Option<String>,
     /// The current turn.
     pub iteration: u32,
-    /// The cost so far, if the driver reports it.
-    pub cost_usd: Option<f64>,
+    /// The cost so far.
+    pub cost: Cost,
     /// In milliseconds since the Unix epoch.
     pub started_ms: i64,
     /// The time of the last change, in milliseconds since the Unix epoch.
@@ -201,7 +202,8 @@ pub(crate) fn number(conn: &Connection, run: &RunId) -> rusqlite::Result<Option<
 pub(crate) fn update(conn: &Connection, run_no: i64, to: &Projection) -> rusqlite::Result<()> {
     conn.prepare_cached(
         "UPDATE run SET workflow = ?2, workspace = ?3, driver = ?4, status = ?5, reason = ?6,
-             iteration = ?7, cost_usd = ?8, started_ms = ?9, updated_ms = ?10, input = ?11, parent = ?12
+             iteration = ?7, cost_usd = ?8, started_ms = ?9, updated_ms = ?10, input = ?11, parent = ?12,
+             cost_computed = ?13, cost_partial = ?14
          WHERE run_no = ?1",
     )?
     .execute(params![
@@ -212,11 +214,13 @@ pub(crate) fn update(conn: &Connection, run_no: i64, to: &Projection) -> rusqlit
         to.status,
         to.reason,
         to.iteration,
-        to.cost_usd,
+        to.cost.usd,
         to.started_ms,
         to.updated_ms,
         to.input,
         to.parent.as_ref().map(RunId::as_str),
+        to.cost.is_computed,
+        to.cost.is_partial,
     ])?;
     Ok(())
 }
@@ -257,7 +261,11 @@ fn row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
         status: row.get("status")?,
         reason: row.get("reason")?,
         iteration: row.get("iteration")?,
-        cost_usd: row.get("cost_usd")?,
+        cost: Cost {
+            usd: row.get("cost_usd")?,
+            is_computed: row.get("cost_computed")?,
+            is_partial: row.get("cost_partial")?,
+        },
         started_ms: row.get("started_ms")?,
         updated_ms: row.get("updated_ms")?,
         input: row.get("input")?,

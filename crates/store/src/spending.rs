@@ -38,28 +38,34 @@ pub(crate) fn apply(conn: &Connection, change: &SpendingChange) -> rusqlite::Res
         return Ok(false);
     }
     let mut add = conn.prepare_cached(
-        "INSERT INTO spending (day, driver, turns, tokens, cost_usd) VALUES (?1, ?2, ?3, ?4, ?5)
+        "INSERT INTO spending (day, driver, turns, tokens, cost_usd, time_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
          ON CONFLICT (day, driver) DO UPDATE
              SET turns = turns + excluded.turns, tokens = tokens + excluded.tokens,
-                 cost_usd = cost_usd + excluded.cost_usd",
+                 cost_usd = cost_usd + excluded.cost_usd, time_ms = time_ms + excluded.time_ms",
     )?;
     for (driver, spent) in &change.added {
         // An agent reports these numbers and may report anything: they must not overflow the sums.
         let (turns, tokens) = (signed(spent.turns), signed(spent.tokens.min(MOST_TOKENS)));
         let cost = if spent.cost_usd.is_finite() { spent.cost_usd } else { 0.0 };
-        add.execute(params![change.day, driver, turns, tokens, cost])?;
+        let time = signed(spent.time_ms.min(MOST_TIME));
+        add.execute(params![change.day, driver, turns, tokens, cost, time])?;
     }
     Ok(true)
 }
 
 /// The most tokens that one commit adds.
 const MOST_TOKENS: u64 = 1 << 40;
+/// The most milliseconds that one commit adds.
+const MOST_TIME: u64 = 1 << 40;
 
 fn read(conn: &Connection, day: &str) -> rusqlite::Result<BTreeMap<String, DaySpent>> {
-    conn.prepare_cached("SELECT driver, turns, tokens, cost_usd FROM spending WHERE day = ?1")?
+    conn.prepare_cached("SELECT driver, turns, tokens, cost_usd, time_ms FROM spending WHERE day = ?1")?
         .query_map([day], |row| {
             let (turns, tokens) = (unsigned(row.get(1)?), unsigned(row.get(2)?));
-            Ok((row.get(0)?, DaySpent { turns, tokens, cost_usd: row.get(3)? }))
+            Ok((
+                row.get(0)?,
+                DaySpent { turns, tokens, cost_usd: row.get(3)?, time_ms: unsigned(row.get(4)?) },
+            ))
         })?
         .collect()
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use common::*;
 use windlass_core::id::RunId;
+use windlass_core::usage::Cost;
 use windlass_store::{
     Append, AppendError, Cadence, Durability, Lease, Projection, ReadError, RunRow, Store, StoredRecord,
 };
@@ -265,7 +266,7 @@ fn the_list_changes_only_when_an_append_says_so() {
         status: "completed".into(),
         reason: Some("marker".into()),
         iteration: 3,
-        cost_usd: Some(0.25),
+        cost: Cost { usd: Some(0.25), is_computed: true, is_partial: true },
         started_ms: 1,
         updated_ms: 2,
         input: "login flow".into(),

@@ -14,7 +14,10 @@ const DAY: &str = "2026-11-19";
 const MOST: u64 = 20;
 
 fn turns(turns: u64) -> BTreeMap<String, DaySpent> {
-    BTreeMap::from([("sim".to_owned(), DaySpent { turns, tokens: 2 * turns, cost_usd: 0.0 })])
+    BTreeMap::from([(
+        "sim".to_owned(),
+        DaySpent { turns, tokens: 2 * turns, cost_usd: 0.0, time_ms: 3 * turns },
+    )])
 }
 
 fn change(based_on: Option<BTreeMap<String, DaySpent>>) -> Option<SpendingChange> {

@@ -98,6 +98,8 @@ fn raise(state: &mut RunState, at: Moment, more: &Continuation, ran_out: bool) {
     }
     unstartable::replace(&mut spec.checks, &mut state.bookkeeping.checks, &more.checks);
     more.policy.iter().for_each(|policy| spec.follow(*policy));
+    more.prices.iter().for_each(|prices| spec.price_by(prices));
+    state.bookkeeping.warned_of_cost &= more.prices.is_none();
     let book = &mut state.bookkeeping;
     // The ledger says again what other runs leave to this one.
     book.allowed = Budget::default();

@@ -13,6 +13,7 @@ use crate::run::{
     Bookkeeping, DayAllowance, DayLimit, DaySpent, EndReason, FinalStatus, Outcome, RunState, SessionWork,
     Spent,
 };
+use crate::time::written;
 use crate::usage::{Usage, dollars};
 
 /// Smaller amounts are rounding errors.
@@ -34,7 +35,8 @@ pub fn day_news(
         let (old_most, new_most) = (old.most, new.most);
         old.limit == new.limit
             && is_same_cost
-            && (old_most.turns, old_most.tokens) == (new_most.turns, new_most.tokens)
+            && (old_most.turns, old_most.tokens, old_most.time_ms)
+                == (new_most.turns, new_most.tokens, new_most.time_ms)
     };
     let is_known = book.day.len() == budgets.len() && book.day.iter().zip(&budgets).all(is_same);
     (!is_known).then(|| Event::DayAllowed { day: day.to_owned(), budgets })
@@ -65,7 +67,7 @@ fn share(book: &Bookkeeping, limit: &DayLimit, today: &BTreeMap<String, DaySpent
         turns: budget.turns.map(turns),
         tokens: budget.tokens.map(|most| left(own.tokens, most, all.tokens)),
         cost_usd: budget.cost_usd.map(cost).map(|cost| (cost / CENT_OF_A_CENT).round() * CENT_OF_A_CENT),
-        time_ms: None,
+        time_ms: budget.time_ms.map(|most| left(own.time_ms, most, all.time_ms)),
     };
     DayAllowance { limit: limit.clone(), most }
 }
@@ -93,11 +95,15 @@ enum WantedTurn {
 fn is_spent(book: &Bookkeeping, allowance: &DayAllowance, turn: WantedTurn) -> Option<String> {
     let DayAllowance { limit, most } = allowance;
     let left = Allowance { budget: *most, spent: own_spent(book, limit) };
-    match turn {
-        WantedTurn::New => left.is_spent(),
-        WantedTurn::Again => left.is_empty(),
-    }?;
     let spent = left.spent;
+    let is_out_of_time = most.time_ms.is_some_and(|most| spent.time_ms >= most);
+    let is_other = match turn {
+        WantedTurn::New => left.is_spent().is_some(),
+        WantedTurn::Again => left.is_empty().is_some(),
+    };
+    if !is_other && !is_out_of_time {
+        return None;
+    }
     let is_out_of_turns = turn == WantedTurn::New && most.turns.is_some_and(|turns| spent.turns >= turns);
     let is_out_of_tokens =
         Allowance { budget: Budget { cost_usd: None, ..*most }, spent }.is_empty().is_some();
@@ -105,6 +111,7 @@ fn is_spent(book: &Bookkeeping, allowance: &DayAllowance, turn: WantedTurn) -> O
         Budget { turns: Some(1), .. } if is_out_of_turns => "1 turn".to_owned(),
         Budget { turns: Some(turns), .. } if is_out_of_turns => format!("{turns} turns"),
         Budget { tokens: Some(tokens), .. } if is_out_of_tokens => format!("{tokens} tokens"),
+        Budget { time_ms: Some(time), .. } if !is_other => written(time),
         Budget { cost_usd, .. } => dollars(cost_usd.unwrap_or(0.0)),
     };
     let on = limit.driver.as_ref().map(|driver| format!(" for {driver}")).unwrap_or_default();
@@ -120,6 +127,15 @@ impl DecisionCx<'_> {
     /// Returns the outcome if a session may not repeat its turn.
     pub(super) fn cannot_afford_repeat(&self, work: &SessionWork) -> Option<Outcome> {
         self.cannot_afford_again().or_else(|| self.day_is_spent(Some(work), WantedTurn::Again))
+    }
+
+    /// Decides whether a budget limits the cost of a session: one of the run, of a block around it or of the day.
+    pub(super) fn limits_cost(&self, work: &SessionWork) -> bool {
+        let driver = self.driver_of(work);
+        let is_here = |day: &DayAllowance| driver.is_none_or(|driver| covers(&day.limit, driver));
+        let mut days = self.bookkeeping.day.iter();
+        self.allowances.iter().any(|purse| purse.budget.cost_usd.is_some())
+            || days.any(|day| day.limit.budget.cost_usd.is_some() && is_here(day))
     }
 
     /// Decides whether a budget of the day is spent, of whichever driver.
@@ -138,13 +154,13 @@ impl DecisionCx<'_> {
     /// Counts turns of a session that start or are known to have started.
     pub(super) fn count_turns_of(&mut self, work: &SessionWork, turns: u32) {
         self.count_turns(turns);
-        self.spend_on_day(work, Spent { turns, usage: Usage::default() });
+        self.spend_on_day(work, Spent { turns, ..Spent::default() });
     }
 
-    /// Counts the usage of a session.
-    pub(super) fn spend_for(&mut self, work: &SessionWork, usage: &Usage) {
+    /// Counts the usage of a session, and the time for which its process ran.
+    pub(super) fn spend_for(&mut self, work: &SessionWork, usage: &Usage, time_ms: u64) {
         self.spend(usage);
-        self.spend_on_day(work, Spent { turns: 0, usage: *usage });
+        self.spend_on_day(work, Spent { turns: 0, usage: *usage, time_ms });
     }
 
     fn spend_on_day(&mut self, work: &SessionWork, spent: Spent) {

@@ -94,5 +94,7 @@ fn session_end(what: String) -> SessionEnd {
         unanswered: Vec::new(),
         session: None,
         usage_is_cumulative: false,
+        models: Vec::new(),
+        took_ms: 0,
     }
 }

@@ -51,8 +51,8 @@ use crate::graph::workflow::Node;
 use crate::hook::HookCall;
 use crate::id::{EffectId, HookId, NodeId, RunId, Verb};
 use crate::run::{
-    Activity, Bookkeeping, EndReason, FinalStatus, Lane, Lifecycle, ListenState, News, Outcome, RunState,
-    SessionPhase, Spent, Turn, Waiting,
+    Activity, Bookkeeping, EndReason, FinalStatus, Lane, Lifecycle, ListenState, News, Outcome, ResultOrigin,
+    RunState, SessionPhase, Spent, Turn, Waiting,
 };
 use crate::spec::Spec;
 use crate::time::Moment;
@@ -95,10 +95,15 @@ impl Decision {
 
 /// Starts a run.
 pub fn start(run: RunId, spec: Spec, at: Moment) -> (RunState, Decision) {
+    start_with(run, spec, at, ResultOrigin::Real)
+}
+
+/// Starts a run, or a rehearsal of one.
+fn start_with(run: RunId, spec: Spec, at: Moment, results: ResultOrigin) -> (RunState, Decision) {
     let mut state = RunState {
         run,
         started: at,
-        bookkeeping: Bookkeeping { seed: spec.seed.clone(), ..Bookkeeping::default() },
+        bookkeeping: Bookkeeping { seed: spec.seed.clone(), results, ..Bookkeeping::default() },
         spec,
         lifecycle: Lifecycle::Running,
         spent: Spent::default(),
@@ -360,7 +365,7 @@ impl DecisionCx<'_> {
     }
 
     fn spend(&mut self, usage: &Usage) {
-        self.spend_all(&Spent { turns: 0, usage: *usage });
+        self.spend_all(&Spent { usage: *usage, ..Spent::default() });
     }
 
     fn spend_all(&mut self, spent: &Spent) {
@@ -371,7 +376,7 @@ impl DecisionCx<'_> {
 
     /// Counts turns that start or are known to have started.
     fn count_turns(&mut self, turns: u32) {
-        self.spend_all(&Spent { turns, usage: Usage::default() });
+        self.spend_all(&Spent { turns, ..Spent::default() });
     }
 
     /// Returns the number of turns of the run so far.
@@ -434,9 +439,11 @@ fn with(
     act: impl FnOnce(&mut DecisionCx<'_>, &[Node], &mut Lane, &Frame<'_>) -> Delivered,
 ) -> bool {
     let deadline = state.deadline();
+    let (budget, counted) = state.counted();
+    let others = state.spent.since(&counted);
     let RunState { run, spec, root, bookkeeping: book, spent, lifecycle, .. } = state;
     let ending = if let Lifecycle::Finally { outcome } = lifecycle { Some(&*outcome) } else { None };
-    let purse = Allowance { budget: spec.budget.least(&book.allowed), spent: *spent };
+    let purse = Allowance { budget, spent: counted };
     let mut cx = DecisionCx {
         run,
         spec,
@@ -461,6 +468,7 @@ fn with(
     let broken = cx.broken.take();
     if let Some(purse) = cx.allowances.pop() {
         *spent = purse.spent;
+        spent.add(&others);
     }
     match (delivered, broken) {
         (Delivered::Over(outcome), _) => finale::finish(state, step, at, outcome),

@@ -14,6 +14,7 @@
 //! | `inputs` | Do defaults and choices fit their input? Is every input used? |
 //! | `schemas` | Does Windlass support all keywords of a schema? |
 //! | `session_tools` | Do the tools of a session exist? |
+//! | `losses` | What does a session lose on its driver? |
 //! | `continued` | Can a session continue the one that it names? |
 //! | `entities`, `calls` | Do entities, checks, drivers and workflows exist and support the node? |
 //! | `reach`, `bounds` | Is every node reachable? Does every loop end? Is the budget enough? |
@@ -38,6 +39,7 @@ mod effect;
 mod entities;
 mod gates;
 mod inputs;
+mod losses;
 pub(crate) mod lower_bound;
 mod order;
 mod origin;
@@ -112,6 +114,7 @@ fn look(outline: &Outline<'_>, known: &CheckContext<'_>, doubts: UnreadParts, fo
     schemas::look(outline, found);
     session_tools::look(outline, found);
     entities::look(outline, known, found);
+    losses::look(outline, known, found);
     calls::look(outline, known, found);
     continued::look(outline, known, found);
     if !doubts.nodes && !doubts.values {

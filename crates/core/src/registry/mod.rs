@@ -11,6 +11,7 @@ mod expand;
 mod hint;
 mod known;
 pub mod limits;
+pub mod losses;
 pub mod places;
 pub mod roles;
 mod search;

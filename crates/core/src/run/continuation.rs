@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::graph::workflow::Budget;
+use crate::price::PriceTable;
 use crate::spec::{Check, Policy};
 use crate::time::written;
 use crate::usage::dollars;
@@ -104,10 +105,13 @@ pub struct Continuation {
     /// The policy from here on. `None` keeps the policy of the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<Policy>,
+    /// The prices from here on. `None` keeps the prices of the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prices: Option<PriceTable>,
 }
 
 impl Continuation {
-    /// Describes the additions for people, one part each. The policy is not mentioned.
+    /// Describes the additions for people, one part each. The policy and the prices are not mentioned.
     pub fn parts(&self) -> Vec<String> {
         let mut parts = Vec::new();
         let limit = |raise: Raise<String>, what: &str| match raise {

@@ -30,13 +30,15 @@ pub struct DayAllowance {
     pub most: Budget,
 }
 
-/// The turns, tokens and money that runs spent on one day.
+/// The turns, tokens, money and time that runs spent on one day.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct DaySpent {
     pub turns: u64,
     /// Input and output tokens together.
     pub tokens: u64,
     pub cost_usd: f64,
+    /// The time for which the processes of turns ran.
+    pub time_ms: u64,
 }
 
 impl DaySpent {
@@ -45,6 +47,7 @@ impl DaySpent {
             turns: u64::from(spent.turns),
             tokens: tokens(&spent.usage),
             cost_usd: spent.usage.cost_usd.unwrap_or(0.0),
+            time_ms: spent.time_ms,
         }
     }
 
@@ -52,5 +55,6 @@ impl DaySpent {
         self.turns = self.turns.saturating_add(other.turns);
         self.tokens = self.tokens.saturating_add(other.tokens);
         self.cost_usd += other.cost_usd;
+        self.time_ms = self.time_ms.saturating_add(other.time_ms);
     }
 }

@@ -26,13 +26,16 @@ pub use crate::engine::node::{
     EachItem, EachLane, EachPhase, EachResult, EachState, FinallyState, IfState, ListenState, ParallelState,
     RoundsState, SleepState, SubRunState, TryState,
 };
+use crate::graph::workflow::Budget;
 use crate::hook::{HookAnswer, Question, ToolCall};
 use crate::id::{HookId, NodeId, RunId};
 use crate::spec::{SessionSettings, Spec};
 use crate::time::Moment;
 use crate::usage::Usage;
 use crate::words;
-pub use bookkeeping::{Bookkeeping, KeptReply, KeptSession, NodeCause, NodeHistory, SessionClosing};
+pub use bookkeeping::{
+    Bookkeeping, KeptBranch, KeptReply, KeptSession, NodeCause, NodeHistory, ResultOrigin, SessionClosing,
+};
 pub use continuation::{BudgetRaise, Continuation, Raise};
 pub use day::{DayAllowance, DayLimit, DaySpent};
 pub use lane::{
@@ -343,18 +346,31 @@ pub struct Spent {
     /// The number of turns started.
     pub turns: u32,
     pub usage: Usage,
+    /// The time for which the processes of turns ran. Only the spending by driver has it.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub time_ms: u64,
 }
 
 impl Spent {
     pub fn add(&mut self, other: &Spent) {
         self.turns = self.turns.saturating_add(other.turns);
         self.usage.add(&other.usage);
+        self.time_ms = self.time_ms.saturating_add(other.time_ms);
     }
 
     /// Returns the spending since an earlier reading.
     pub fn since(&self, earlier: &Spent) -> Spent {
-        Spent { turns: self.turns.saturating_sub(earlier.turns), usage: self.usage.since(&earlier.usage) }
+        Spent {
+            turns: self.turns.saturating_sub(earlier.turns),
+            usage: self.usage.since(&earlier.usage),
+            time_ms: self.time_ms.saturating_sub(earlier.time_ms),
+        }
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// The progress of a run.
@@ -471,7 +487,18 @@ impl RunState {
             .iter()
             .filter(|active| matches!(active.activity, Activity::Run(SubRunState { is_ahead: true, .. })));
         let ahead = u32::try_from(ahead.count()).unwrap_or(u32::MAX);
-        Spent { turns: self.spent.turns.saturating_sub(ahead), usage: self.spent.usage }
+        Spent { turns: self.spent.turns.saturating_sub(ahead), ..self.spent }
+    }
+
+    /// Returns the allowance of the run and the spending that counts against it. `finally` runs outside of it.
+    pub(crate) fn counted(&self) -> (Budget, Spent) {
+        match self.lifecycle {
+            Lifecycle::Finally { .. } => (Budget::default(), self.spent),
+            Lifecycle::Running | Lifecycle::Ending { .. } | Lifecycle::Done { .. } => {
+                let budget = self.spec.budget.least(&self.bookkeeping.allowed);
+                (budget, self.spent.since(&self.bookkeeping.spent_in_finally))
+            }
+        }
     }
 
     /// Returns the spending without the part that a fork took over from the original run. Budgets count both.

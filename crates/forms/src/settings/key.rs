@@ -4,11 +4,11 @@ use windlass_core::entity::Provider;
 use windlass_core::registry::tools::{self, Named};
 use windlass_core::spec::Check;
 
-use super::budgets;
 use super::layer::SettingSource;
 use super::setting_value::{SettingError, SettingValue, written};
 use super::value::{EntitySettings, PluginDir, Settings};
 use super::words::{DRIVERS, DURABILITIES, ISOLATIONS, MODES, ON_PERMISSION, ON_QUESTION, PROVIDERS};
+use super::{budgets, prices};
 use crate::tracker::yaml::quote;
 use crate::words::{did_you_mean, is_label, quoted};
 
@@ -21,7 +21,8 @@ pub(super) struct SettingKey {
 }
 
 /// The known tables.
-pub(super) const TABLES: &[&str] = &["checks", "permissions", "agents", "entities", "notify", "budgets"];
+pub(super) const TABLES: &[&str] =
+    &["checks", "permissions", "agents", "entities", "notify", "budgets", prices::PRICES];
 
 /// The keys of the tables whose keys are fixed. `agents` has them for each driver.
 pub(super) const RULE_LISTS: &[&str] = &["allow", "deny", "ask"];
@@ -119,11 +120,13 @@ pub(super) fn take(
         ["notify", field] => take_notify(settings, field, given),
         ["agents", driver, field] => take_agent(settings, driver, field, given),
         ["budgets", name, field] => budgets::take(settings, name, field, given),
+        [prices::PRICES, model, field] => prices::take(settings, model, field, given),
         [name] => match KEYS.iter().find(|key| key.name == *name) {
             Some(key) => (key.take)(settings, given, source).into(),
             None if TABLES.contains(name) => TakenValue::Wrong(SettingError::new("must be a table", None)),
             None => unknown(name),
         },
+        [prices::PRICES, ..] => TakenValue::Refused(Some(prices::NO_VARIABLE.to_owned())),
         ["permissions" | "budgets", ..] => TakenValue::Refused(None),
         _ => TakenValue::Unknown(None),
     }
@@ -138,9 +141,9 @@ fn unknown(name: &str) -> TakenValue {
     }
 }
 
-/// The keys that limit what an agent may do.
-pub(super) const LIMITING: [&str; 5] =
-    ["permissions", "on_permission", "isolation", "max_isolation", "budgets"];
+/// The keys that limit what an agent may do or spend.
+pub(super) const LIMITING: [&str; 6] =
+    ["permissions", "on_permission", "isolation", "max_isolation", "budgets", prices::PRICES];
 
 pub(super) fn known_names() -> impl Iterator<Item = &'static str> {
     KEYS.iter().map(|key| key.name).chain(TABLES.iter().copied())
@@ -174,7 +177,16 @@ pub(super) fn show(settings: &Settings) -> Vec<(String, String)> {
         }
     }
     budgets::show(settings, &mut shown);
+    prices::show(settings, &mut shown);
     shown
+}
+
+/// Returns a key with dots between its parts.
+pub(super) fn dotted(path: &[&str]) -> String {
+    match path {
+        [prices::PRICES, model, rest @ ..] => prices::key_of(model, rest),
+        path => path.join("."),
+    }
 }
 
 fn show_entities(entities: &EntitySettings, shown: &mut Vec<(String, String)>) {

@@ -14,6 +14,7 @@ mod budgets;
 mod key;
 mod layer;
 mod pairs;
+mod prices;
 mod project;
 mod reference;
 mod resolve;
@@ -23,6 +24,7 @@ mod value;
 pub(crate) mod words;
 
 pub use layer::{Layer, LayerKind, ProjectTrust, SettingSource};
+pub use prices::PriceSetting;
 pub use project::TrustRequest;
 pub use reference::{default_file, page};
 pub use resolve::{DEFAULT_SETTINGS, Resolved, ShownSetting, resolve};

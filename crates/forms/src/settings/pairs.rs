@@ -1,6 +1,7 @@
 //! Turns environment variables and flags into keys and values.
 
 use super::key::{KEYS, LIMITING, known_names};
+use super::prices::{NO_VARIABLE, PRICES};
 use super::setting_value::SettingValue;
 use crate::words::did_you_mean;
 
@@ -32,6 +33,9 @@ pub(super) fn variable(name: &str, value: &str) -> Variable {
         || NOT_SETTINGS.iter().any(|known| key == *known || key.starts_with(&format!("{known}_")))
     {
         return Variable::Foreign;
+    }
+    if key == PRICES || key.starts_with("prices_") {
+        return Variable::Refused(Some(NO_VARIABLE.to_owned()));
     }
     let Some(path) = path_of(&key) else {
         let limiting =

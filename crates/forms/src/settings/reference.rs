@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use windlass_core::spec::{OnPermission, OnQuestion};
 
 use super::key;
+use super::prices::PRICES;
 use super::project::{Widens, is_above};
 use super::resolve::resolve;
 use super::words::{DRIVERS, DURABILITIES, ISOLATIONS, MODES, ON_PERMISSION, ON_QUESTION, PROVIDERS};
@@ -21,7 +22,7 @@ pub(super) struct SettingReference {
     value: ValueType,
     /// Whole sentences.
     meaning: &'static str,
-    /// A value as TOML.
+    /// A value as TOML, and the keys that it needs below it.
     example: &'static str,
     flag: Option<&'static str>,
     /// The values that need trust in a project's file.
@@ -64,6 +65,7 @@ impl ValueType {
 
 const LOOSENS: &str = "it lets agents do more";
 const PROGRAM: &str = "it names a program to run";
+const CHEAPER: &str = "it decides what your runs seem to cost";
 const EVERYWHERE: &str = "it limits your runs in all folders";
 
 /// All settings, in the order of the pages.
@@ -344,11 +346,52 @@ pub(super) const REFERENCE: &[SettingReference] = &[
     SettingReference {
         key: "budgets.SCOPE.cost",
         value: ValueType::Dollars,
-        meaning: "The cost of one day, in dollars, after which no turn starts. It does not limit a driver whose CLI reports no cost: limit \
-                  the turns or tokens of such a driver.",
+        meaning: "The cost of one day, in dollars, after which no turn starts. It counts what the CLI reports, or else what follows from \
+                  your `[prices]`.",
         example: "20",
         flag: None,
         widens: Widens::Yes(EVERYWHERE),
+    },
+    SettingReference {
+        key: "budgets.SCOPE.time",
+        value: ValueType::Duration,
+        meaning: "The time on one day after which no turn starts: the sum of the times for which the agents of all runs work. Waiting does \
+                  not count, and two agents that work side by side count twice.",
+        example: "\"6h\"",
+        flag: None,
+        widens: Widens::Yes(EVERYWHERE),
+    },
+    SettingReference {
+        key: "prices.MODEL.input",
+        value: ValueType::Dollars,
+        meaning: "The price of a million input tokens, in dollars. A price needs `input` and `output`.",
+        example: "1.25\noutput = 10",
+        flag: None,
+        widens: Widens::Yes(CHEAPER),
+    },
+    SettingReference {
+        key: "prices.MODEL.output",
+        value: ValueType::Dollars,
+        meaning: "The price of a million output tokens, in dollars.",
+        example: "10\ninput = 1.25",
+        flag: None,
+        widens: Widens::Yes(CHEAPER),
+    },
+    SettingReference {
+        key: "prices.MODEL.cached_input",
+        value: ValueType::Dollars,
+        meaning: "The price of a million input tokens that came from a cache, in dollars. If unset, they cost as much as `input`.",
+        example: "0.125\ninput = 1.25\noutput = 10",
+        flag: None,
+        widens: Widens::Yes(CHEAPER),
+    },
+    SettingReference {
+        key: "prices.MODEL.cache_write",
+        value: ValueType::Dollars,
+        meaning: "The price of a million input tokens that were written to a cache, in dollars. If unset, they cost as much as `input`.",
+        example: "1.5\ninput = 1.25\noutput = 10",
+        flag: None,
+        widens: Widens::Yes(CHEAPER),
     },
     SettingReference {
         key: "notify.command",
@@ -393,9 +436,17 @@ const TABLE_INTROS: &[(&str, &str)] = &[
         "budgets",
         "What all your runs together may spend on one day, in all folders of this machine. SCOPE is `day` for all drivers together, \
          or the name of a driver for its turns alone. A day is a calendar day in your local time zone. Windlass counts a turn on the \
-         day on which it starts, and its tokens and cost on the day on which its process ends. A turn in progress ends, also when it \
+         day on which it starts, and its tokens, cost and time on the day on which its process ends. A turn in progress ends, also when it \
          exceeds a budget. Then the run ends as exhausted. Continue it on the next day, or raise the budget, with `windlass resume`. \
          A run reads the budgets when it starts and when it resumes.",
+    ),
+    (
+        "prices",
+        "What models cost, for agent CLIs that report tokens but no cost. MODEL is the name that the CLI reports, or else the one that \
+         the run asks for; the whole name wins. A `*` at the end stands for the rest of a name, and the longest such name wins: \
+         `[prices.\"gpt-5*\"]`. `[prices.\"*\"]` is for all other models, also unknown ones. Windlass ships no prices: copy them from \
+         your provider's price list. A cost that the CLI reports wins. A run keeps the prices of its start. The numbers here are \
+         examples and not the price of any model.",
     ),
     ("notify", "How Windlass tells you that a run needs you or has ended."),
 ];
@@ -430,8 +481,10 @@ impl SettingReference {
         builtin.into_iter().find(|(key, _)| key == self.key).map(|(_, value)| value)
     }
 
-    fn variable(&self) -> String {
-        format!("WINDLASS_{}", self.key.to_uppercase().replace('.', "_"))
+    /// Returns the variable that sets the key. The name of a model does not fit into one.
+    fn variable(&self) -> Option<String> {
+        let name = self.key.to_uppercase().replace('.', "_");
+        (self.table() != Some(PRICES)).then(|| format!("WINDLASS_{name}"))
     }
 
     fn table(&self) -> Option<&'static str> {
@@ -441,6 +494,7 @@ impl SettingReference {
     /// Returns the header and the key of an assignment in a TOML file.
     fn in_file(&self) -> (Option<String>, String) {
         let named = self.key.replace("NAME", "test").replace("DRIVER", "claude").replace("SCOPE", "day");
+        let named = named.replace("MODEL", "\"my-model\"");
         match named.rsplit_once('.') {
             Some((table, key)) => (Some(format!("[{table}]")), key.to_owned()),
             None => (None, named),
@@ -464,8 +518,8 @@ pub fn default_file() -> String {
         let (header, name) = setting.in_file();
         let default = setting.default();
         // A table whose entries are all examples stays commented out.
-        let mark =
-            if matches!(header.as_deref(), Some("[agents.claude]" | "[budgets.day]")) { "# " } else { "" };
+        let is_example = matches!(setting.table(), Some("agents" | "budgets" | PRICES));
+        let mark = if is_example { "# " } else { "" };
         if header != current {
             let intro = TABLE_INTROS.iter().find(|(table, _)| Some(*table) == setting.table());
             let _ = write!(file, "\n{}", comment(intro.map_or("", |(_, text)| text)));
@@ -481,7 +535,7 @@ pub fn default_file() -> String {
         file.push_str(&comment(&format!("{}{}{choices}", setting.meaning, project_rule(setting))));
         let _ = match default {
             Some(value) => writeln!(file, "{name} = {value}"),
-            None => writeln!(file, "# {name} = {}", setting.example),
+            None => writeln!(file, "# {name} = {}", setting.example.lines().next().unwrap_or_default()),
         };
     }
     file
@@ -571,7 +625,10 @@ fn write_setting(page: &mut String, setting: &SettingReference) {
     let (header, name) = setting.in_file();
     let _ = writeln!(page, "\n### `{}`\n\n{}{}\n", setting.key, setting.meaning, project_rule(setting));
     let flag = setting.flag.map(|flag| format!(", flag `{flag}`")).unwrap_or_default();
-    let _ = writeln!(page, "Variable `{}`{flag}.\n", setting.variable());
+    let _ = match setting.variable() {
+        Some(variable) => writeln!(page, "Variable `{variable}`{flag}.\n"),
+        None => writeln!(page, "Only a settings file sets it.\n"),
+    };
     let header = header.map(|header| format!("{header}\n")).unwrap_or_default();
     let _ = writeln!(page, "```toml\n{header}{name} = {}\n```", setting.example);
 }

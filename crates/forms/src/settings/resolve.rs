@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::key::{self, TakenValue};
 use super::layer::{Layer, LayerKind, ProjectTrust, SettingSource};
 use super::pairs::{Variable, flag_name, variable};
+use super::prices;
 use super::project::{TrustRequest, needs_trust};
 use super::setting_value::SettingValue;
 use super::table::{self, TableEntry};
@@ -104,6 +105,12 @@ pub fn resolve(mut layers: Vec<Layer>) -> Resolved {
         }
     }
     resolving.limit_isolation();
+    let Resolved { settings, sources, .. } = &resolving.resolved;
+    // Another mistake may be the reason that a price lacks a part.
+    if !resolving.resolved.diagnostics.iter().any(Diagnostic::is_error) {
+        let incomplete = prices::incomplete(settings, sources);
+        resolving.resolved.diagnostics.extend(incomplete);
+    }
     resolving.resolved
 }
 
@@ -172,7 +179,7 @@ impl Resolving {
 
     fn take(&mut self, entry: &TableEntry, source: &SettingSource, findings: &mut Diagnostics<'_>) {
         let path: Vec<&str> = entry.path.iter().map(String::as_str).collect();
-        let key = path.join(".");
+        let key = key::dotted(&path);
         if source.layer == LayerKind::Project && self.is_left_out(entry, &path, source, findings) {
             return;
         }
@@ -210,7 +217,7 @@ impl Resolving {
         if !is_valid {
             return false;
         }
-        let (key, is_granted) = (path.join("."), self.trust == ProjectTrust::Trusted);
+        let (key, is_granted) = (key::dotted(path), self.trust == ProjectTrust::Trusted);
         let message = format!("{} needs your trust: {why}", quoted(&key));
         let warning = findings.warning(entry.key_at, &message);
         let (value, source) = (entry.given.as_toml(), source.clone());

@@ -4,6 +4,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::key::TABLES;
+use super::prices::PRICES;
 use super::setting_value::SettingValue;
 use crate::diagnostics::Diagnostics;
 
@@ -29,11 +30,11 @@ pub(super) fn read(text: &str, findings: &mut Diagnostics<'_>) -> Vec<TableEntry
 }
 
 /// Decides whether a path is a table of settings (`[checks]`, `[permissions]`, `[entities]`,
-/// `[notify]`, `[agents.<driver>]`, `[budgets.<driver>]`) and not a value.
+/// `[notify]`, `[agents.<driver>]`, `[budgets.<driver>]`, `[prices.<model>]`) and not a value.
 fn is_table(path: &[String]) -> bool {
     match path {
         [first] => TABLES.contains(&first.as_str()),
-        [first, _] => matches!(first.as_str(), "agents" | "budgets"),
+        [first, _] => matches!(first.as_str(), "agents" | "budgets" | PRICES),
         _ => false,
     }
 }

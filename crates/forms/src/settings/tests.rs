@@ -1,5 +1,7 @@
 //! Tests for merging layers, for messages about mistakes, and for the generated reference pages.
 
+mod prices;
+
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
@@ -9,6 +11,7 @@ use windlass_core::looping::LoopMode;
 use windlass_core::spec::{OnPermission, OnQuestion, TimeLimits};
 
 use super::budgets::BUDGET_KEYS;
+use super::prices::{PRICE_KEYS, PRICES};
 use super::reference::{REFERENCE, described};
 use super::*;
 use crate::diagnostic::{Diagnostic, Severity};
@@ -389,11 +392,12 @@ fn every_key_says_whether_it_needs_trust() {
         ("entities", key::ENTITY_KEYS),
         ("agents", key::AGENT_KEYS),
         ("budgets", BUDGET_KEYS),
+        (PRICES, PRICE_KEYS),
     ];
     let mut paths: Vec<Vec<&str>> = key::KEYS.iter().map(|key| vec![key.name]).collect();
     for (table, keys) in tables {
         let path = |key: &&'static str| match table {
-            "agents" | "budgets" => vec![table, "claude", *key],
+            "agents" | "budgets" | PRICES => vec![table, "claude", *key],
             _ => vec![table, *key],
         };
         paths.extend(keys.iter().map(path));

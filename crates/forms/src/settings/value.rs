@@ -10,6 +10,7 @@ use windlass_core::looping::LoopMode;
 use windlass_core::spec::{Check, NotifySettings, OnPermission, OnQuestion};
 
 use super::layer::SettingSource;
+use super::prices::PriceSetting;
 
 /// All settings. `default.toml` describes each of them.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,6 +59,8 @@ pub struct Settings {
     pub entities: EntitySettings,
     /// The budgets of the day, by driver; `day` is for all drivers together.
     pub budgets: BTreeMap<String, Budget>,
+    /// The prices of models, by the name of a model or the beginning of one.
+    pub prices: BTreeMap<String, PriceSetting>,
     /// The ways to tell a person about a run. The program is as written.
     pub notify: NotifySettings,
 }
@@ -131,6 +134,7 @@ impl Settings {
             agents: BTreeMap::new(),
             entities: EntitySettings::default(),
             budgets: BTreeMap::new(),
+            prices: BTreeMap::new(),
             notify: NotifySettings::default(),
         }
     }

@@ -14,6 +14,7 @@ use tokio::sync::mpsc::Receiver;
 use windlass_core::agent::{AgentEvent, AgentRequest};
 use windlass_core::event::SessionEnd;
 use windlass_core::launch::{END_OF_INPUT, files as names};
+use windlass_core::usage::Usage;
 
 use super::dialect::Dialect;
 use super::lines::AgentLines;
@@ -116,11 +117,18 @@ impl Channel {
     }
 
     /// Summarises the turn. The dialect gives the verdict.
-    pub fn sum_up(&self, dialect: &dyn Dialect, over: ProcessEnd<'_>) -> SessionEnd {
+    pub fn sum_up(&mut self, dialect: &dyn Dialect, over: ProcessEnd<'_>) -> SessionEnd {
+        if self.lines.reader().is_at_work(&input(&self.dir)) {
+            self.transcript.begin_turn();
+        }
         let stderr = files::read_tail(&self.dir.join(names::STDERR), STDERR_TAIL);
         let end = self.transcript.end(dialect.judge(&self.transcript, over, &stderr), self.offset);
         match dialect.conversation_usage(&self.dir) {
-            Some(usage) => SessionEnd { usage, usage_is_cumulative: true, ..end },
+            Some(models) => {
+                let mut usage = Usage::default();
+                models.iter().for_each(|part| usage.add(&part.usage));
+                SessionEnd { usage, models, usage_is_cumulative: true, ..end }
+            }
             None => end,
         }
     }

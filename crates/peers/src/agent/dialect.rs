@@ -10,7 +10,7 @@ use windlass_core::agent::AgentEvent;
 use windlass_core::event::SessionVerdict;
 use windlass_core::hook::{HookAnswer, HookKind};
 use windlass_core::time::Moment;
-use windlass_core::usage::Usage;
+use windlass_core::usage::ModelUsage;
 
 use super::Capabilities;
 use super::acp::Acp;
@@ -96,9 +96,9 @@ pub trait Dialect: fmt::Debug + Send + Sync {
         Vec::new()
     }
 
-    /// Returns the usage of the whole conversation, if the CLI wrote it into a file of the turn's folder. Other
-    /// CLIs report it in their output.
-    fn conversation_usage(&self, dir: &Path) -> Option<Usage> {
+    /// Returns the usage of the whole conversation by model, if the CLI wrote it into a file of the turn's folder.
+    /// Other CLIs report it in their output.
+    fn conversation_usage(&self, dir: &Path) -> Option<Vec<ModelUsage>> {
         let _ = dir;
         None
     }
@@ -135,6 +135,13 @@ pub trait ReadLine: fmt::Debug + Send {
     fn write_reply(&mut self, request: &str, answer: &str) -> Vec<u8> {
         let _ = (request, answer);
         Vec::new()
+    }
+
+    /// Decides whether the CLI still works on something in `input`, everything that was written for it, although its
+    /// last turn has a result.
+    fn is_at_work(&self, input: &[u8]) -> bool {
+        let _ = input;
+        false
     }
 
     /// Decides whether `input`, everything that was written for the CLI, contains the reply to a request.

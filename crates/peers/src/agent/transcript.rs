@@ -9,7 +9,7 @@ use windlass_core::event::{SessionEnd, SessionFailure, SessionVerdict};
 use windlass_core::id::SessionId;
 use windlass_core::launch::{EndedBy, ExitFile};
 use windlass_core::time::Moment;
-use windlass_core::usage::Usage;
+use windlass_core::usage::{ModelUsage, Usage};
 
 use windlass_core::agent::{AgentEvent, ApiTrouble, FailureCause, TurnFailure, TurnResult};
 
@@ -19,6 +19,9 @@ use crate::tail::MAX_LINE;
 /// The number of conversations that usually run at once. With more, a message may count twice until the
 /// result corrects the sum.
 const OPEN_MESSAGES: usize = 8;
+
+/// The most models of a turn whose usage is counted by name.
+const MOST_MODELS: usize = 32;
 
 /// The end of a turn's process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +43,10 @@ pub struct Transcript {
     session: Option<String>,
     usage_is_cumulative: bool,
     finished: Usage,
+    /// The usage of the results by model.
+    finished_models: Vec<ModelUsage>,
+    /// The model that the CLI reported last.
+    model: String,
     cumulative_cost: Option<f64>,
     /// The latest messages that no result covers yet. Their parts repeat the usage.
     open: VecDeque<(String, Usage)>,
@@ -78,7 +85,10 @@ impl Transcript {
                 self.resets_at = limit.resets_at;
             }
             AgentEvent::Result(result) => self.add_result(result),
-            AgentEvent::SessionInit { session, .. } => self.session = Some(session.clone()),
+            AgentEvent::SessionInit { session, model, .. } => {
+                self.session = Some(session.clone());
+                model.clone_into(&mut self.model);
+            }
             AgentEvent::Text { .. }
             | AgentEvent::Thinking { .. }
             | AgentEvent::ToolUse { .. }
@@ -90,6 +100,11 @@ impl Transcript {
             | AgentEvent::Unknown { .. }
             | AgentEvent::Warning { .. } => {}
         }
+    }
+
+    /// Records that another turn has started, of which the agent has said nothing yet.
+    pub(super) fn begin_turn(&mut self) {
+        self.is_mid_turn = true;
     }
 
     /// Records that bytes of the stream were skipped because their lines were too long.
@@ -145,8 +160,10 @@ impl Transcript {
         if result.usage_is_cumulative {
             self.usage_is_cumulative = true;
             self.finished = usage;
+            self.finished_models.clone_from(&result.models);
         } else {
             self.finished.add(&usage);
+            add_models(&mut self.finished_models, &result.models);
         }
         self.last_result = Some(result.clone());
     }
@@ -162,11 +179,32 @@ impl Transcript {
         if self.cumulative_cost.is_some() {
             sum.cost_usd = self.cumulative_cost;
         }
-        sum.add(&self.open_before);
-        for (_, usage) in &self.open {
-            sum.add(usage);
-        }
+        let has_cost = sum.cost_usd.is_some();
+        let open = self.open();
+        sum.add(&open);
+        // The CLI reports the cost of a message with the result that never came.
+        sum.is_cost_partial |= has_cost && open.cost_usd.is_none() && open.may_cost();
         sum
+    }
+
+    /// Returns the usage of the messages that no result covers.
+    fn open(&self) -> Usage {
+        let mut sum = self.open_before;
+        self.open.iter().for_each(|(_, usage)| sum.add(usage));
+        sum
+    }
+
+    /// Returns the usage by model, if the CLI reports its models. With a cost, nobody needs it.
+    fn models(&self) -> Vec<ModelUsage> {
+        if self.usage().cost_usd.is_some() {
+            return Vec::new();
+        }
+        let mut models = self.finished_models.clone();
+        let rest = if models.is_empty() { self.usage() } else { self.open() };
+        if !self.model.is_empty() && rest.may_cost() {
+            add_models(&mut models, &[ModelUsage { model: self.model.clone(), usage: rest }]);
+        }
+        models
     }
 
     /// Returns the agent's last message in the main conversation.
@@ -187,6 +225,8 @@ impl Transcript {
             unanswered: Vec::new(),
             session: self.session.as_deref().filter(|id| is_session_id(id)).map(SessionId::new),
             usage_is_cumulative: self.usage_is_cumulative,
+            models: self.models(),
+            took_ms: 0,
         }
     }
 
@@ -240,6 +280,7 @@ impl Transcript {
             }
             FailureCause::CutOff => interrupted(&failure.word),
             FailureCause::OwnLimit => failed(SessionFailure::OwnLimit, describe(failure, stderr)),
+            FailureCause::NoConversation => failed(SessionFailure::NoConversation, describe(failure, stderr)),
             FailureCause::Other => failed(SessionFailure::Other, describe(failure, stderr)),
         }
     }
@@ -278,6 +319,26 @@ impl Transcript {
             said => format!("ended with code {code}: {said}"),
         };
         failed(SessionFailure::Process, what)
+    }
+}
+
+/// Adds usage by model. A CLI may report any number of models, and prices tell only the first ones apart.
+fn add_models(sum: &mut Vec<ModelUsage>, added: &[ModelUsage]) {
+    for new in added {
+        let is_known = |known: &ModelUsage| known.model == new.model;
+        let at = sum
+            .iter()
+            .position(is_known)
+            .or_else(|| sum.len().checked_sub(1).filter(|_| sum.len() >= MOST_MODELS));
+        match at.and_then(|at| sum.get_mut(at)) {
+            Some(known) if is_known(known) => known.usage.add(&new.usage),
+            // The usage of the last entry is that of several models, which have no one price.
+            Some(last) => {
+                last.model.clear();
+                last.usage.add(&new.usage);
+            }
+            None => sum.push(new.clone()),
+        }
     }
 }
 

@@ -43,6 +43,7 @@ impl Given {
         let driver = AgentCommand {
             name: "gemini".into(),
             program: "/bin/gemini".into(),
+            words: vec![],
             model: self.model.map(str::to_owned),
             args: vec!["--debug".into()],
         };
@@ -116,6 +117,7 @@ fn spec(workspace: &str) -> Spec {
         limits: TimeLimits { check_ms: 1_000, ..TimeLimits::default() },
         timeout_from: None,
         budget: Default::default(),
+        prices: Default::default(),
         others: Default::default(),
         parent: None,
         notify: Default::default(),

@@ -25,7 +25,7 @@ pub fn check_workflow(
     if let Some(path) = &file {
         all.add_called_beside(path);
     }
-    let world = World::look(home, cwd, plugins, &resolved, &all);
+    let world = World::look(home, cwd, plugins, &resolved, &all).with_losses();
     let Some(wanted) = wanted else {
         check_documents(&mut all, &world);
         return Ok((names(&all), all.problems));

@@ -10,17 +10,18 @@ use std::path::{Path, PathBuf};
 use windlass_core::graph::check::{Ability, CheckContext};
 use windlass_core::graph::workflow::{InputKind, Node, Workflow, WorkflowInput};
 use windlass_core::registry::Registry;
+use windlass_core::registry::losses::EntityDriver;
 use windlass_core::spec::Check;
 use windlass_forms::diagnostic::Diagnostic;
-use windlass_forms::settings::Resolved;
+use windlass_forms::settings::{AgentSettings, Resolved};
 use windlass_forms::workflow::document::WorkflowDocument;
 use windlass_peers::agent::{Agents, Capabilities};
 
 use super::{Catalog, WorkflowEntry};
 use crate::entities;
 use crate::home::Home;
-use crate::plan::PlanPurpose;
 use crate::plan::called_workflows as called;
+use crate::plan::{PlanPurpose, entity_driver};
 
 /// The surroundings against which documents are checked.
 pub(crate) struct World<'a> {
@@ -36,6 +37,8 @@ pub(crate) struct World<'a> {
     agents: Agents,
     /// True if the documents are meant to run, and not only to be walked with stubs.
     is_run: bool,
+    /// True if the check lists what sessions lose on their drivers.
+    lists_losses: bool,
 }
 
 /// The places where entities are searched.
@@ -82,6 +85,7 @@ impl<'a> World<'a> {
             driver: resolved.settings.driver.clone(),
             agents: home.agents.clone(),
             is_run: true,
+            lists_losses: false,
         }
     }
 
@@ -95,6 +99,11 @@ impl<'a> World<'a> {
     pub(crate) fn for_purpose(mut self, purpose: PlanPurpose) -> World<'a> {
         self.is_run = purpose == PlanPurpose::Run;
         self
+    }
+
+    /// Also lists what sessions lose on their drivers. A run does that itself, for the drivers that it uses.
+    pub(crate) fn with_losses(self) -> World<'a> {
+        World { lists_losses: true, ..self }
     }
 
     /// Returns all diagnostics of a document, including those from reading it.
@@ -152,11 +161,26 @@ impl<'a> World<'a> {
                 .iter()
                 .map(|dialect| (dialect.name().to_owned(), abilities(dialect.capabilities())))
                 .collect(),
+            entity_drivers: self.entity_drivers(),
+            driver_models: self.driver_models(),
+            prices: self.searched.resolved.settings.price_table(),
             driver: Some(self.driver.clone()),
             is_run: self.is_run,
             ..CheckContext::new(&entities.registry)
         };
         document.check(said, &known)
+    }
+
+    fn entity_drivers(&self) -> Vec<EntityDriver<'static>> {
+        let asked = self.agents.iter().filter(|_| self.lists_losses);
+        asked.map(|dialect| entity_driver(&self.agents, dialect.name())).collect()
+    }
+
+    fn driver_models(&self) -> BTreeMap<String, String> {
+        let agents = &self.searched.resolved.settings.agents;
+        let configured =
+            |(name, agent): (&String, &AgentSettings)| Some((name.clone(), agent.model.clone()?));
+        agents.iter().filter_map(configured).collect()
     }
 
     /// Returns the entities, if a checked document named one.

@@ -17,11 +17,11 @@ use windlass_core::run::{ActiveNode, RunState};
 use windlass_core::snapshot::SnapshotName;
 use windlass_core::spec::Spec;
 use windlass_core::time::Moment;
-use windlass_core::usage::Usage;
+use windlass_core::usage::{ModelUsage, Usage};
 use windlass_store::{Append, Durability, Lease, NewRun, Projection, RunMatch as InStore, Store};
 
 use super::proof::{Known, Left, prove};
-use super::story::{Line, Story};
+use super::story::{COST, Line, MODEL, Story, number};
 use super::sweep::Whereabouts;
 use super::world::World;
 use crate::recover;
@@ -426,9 +426,11 @@ fn effect_of(event: &Event) -> Option<&EffectId> {
     }
 }
 
-/// Builds the end of a turn. Its usage does not depend on the outcome.
+/// Builds the end of a turn. Its usage does not depend on the outcome. Some turns report no cost, but their model has
+/// a price.
 fn ended(effect: EffectId, line: Line, verdict: SessionVerdict) -> Event {
-    let usage = Usage { input_tokens: 3, output_tokens: TOKENS, cost_usd: Some(0.25), ..Usage::default() };
+    let cost_usd = number(&effect.to_string()).is_multiple_of(2).then_some(COST);
+    let usage = Usage { input_tokens: 3, output_tokens: TOKENS, cost_usd, ..Usage::default() };
     let says = line.says.unwrap_or_else(|| format!("{effect} is done\n<status>passing</status>"));
     let end = SessionEnd {
         verdict,
@@ -440,6 +442,8 @@ fn ended(effect: EffectId, line: Line, verdict: SessionVerdict) -> Event {
         unanswered: Vec::new(),
         session: None,
         usage_is_cumulative: false,
+        models: vec![ModelUsage { model: MODEL.to_owned(), usage }],
+        took_ms: 0,
         value: line.value,
     };
     Event::SessionEnded { effect, end }

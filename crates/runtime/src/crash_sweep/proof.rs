@@ -15,6 +15,7 @@ use windlass_core::tasks::{TaskId, TaskStatus};
 use windlass_store::Store;
 
 use super::executor::{RUN, TOKENS};
+use super::story::COST;
 use super::world::World;
 
 /// The final state, without times and without the order of parallel events.
@@ -93,6 +94,9 @@ fn paid_once(ended: &BTreeMap<RunId, Ended>, begun: &BTreeMap<String, String>) {
     let turns = begun.keys().filter(|name| name.ends_with(".session")).count() as u64;
     let spent = ended[&RunId::new(RUN)].spent.usage.output_tokens;
     assert_eq!(spent, turns * TOKENS, "{turns} turns were begun");
+    let cost = ended[&RunId::new(RUN)].spent.usage.cost();
+    let known = cost.usd.unwrap_or_default();
+    assert!((known - turns as f64 * COST).abs() < 1e-6 && !cost.is_partial, "{turns} turns cost {cost:?}");
 }
 
 /// Replays the log, and proves that every decision in it follows from its events.

@@ -11,10 +11,13 @@ use windlass_core::graph::workflow::{Node, NodeKind, TurnLoop, Workflow};
 use windlass_core::hook::permission::{Isolation, PermissionRules};
 use windlass_core::id::{EffectId, NodeId};
 use windlass_core::looping::{DEFAULT_CONTINUE, DEFAULT_MARKER, DEFAULT_TRACKER, LoopMode, LoopRules};
+use windlass_core::price::{ModelPrice, PriceTable};
 use windlass_core::spec::{
     AgentCommand, Check, OnPermission, OnQuestion, Policy, SessionSettings, Spec, TimeLimits,
 };
 use windlass_core::tasks::Task;
+
+use super::executor::TOKENS;
 
 /// A story to play.
 #[derive(Debug, Clone)]
@@ -166,6 +169,7 @@ pub(crate) fn spec_of(workflow: &Workflow) -> Spec {
         limits: TimeLimits::default(),
         timeout_from: None,
         budget: workflow.budget,
+        prices: prices(),
         others: BTreeMap::new(),
         parent: None,
         notify: Default::default(),
@@ -188,7 +192,13 @@ fn orders_in(body: &[Node], into: &mut BTreeMap<NodeId, SessionSettings>) {
 
 pub(super) fn session_settings(rules: Option<LoopRules>) -> SessionSettings {
     SessionSettings {
-        driver: AgentCommand { name: "sim".into(), program: "/sim".into(), model: None, args: vec![] },
+        driver: AgentCommand {
+            name: "sim".into(),
+            program: "/sim".into(),
+            words: vec![],
+            model: None,
+            args: vec![],
+        },
         models: Vec::new(),
         effort: None,
         isolation: Isolation::Minimal,
@@ -217,4 +227,14 @@ fn rules(turns: &TurnLoop) -> LoopRules {
         tracker_path: (mode != LoopMode::Plugin).then(String::new),
         stuck_after: 0,
     }
+}
+
+/// The model of every turn, and what a turn costs, by its report or by its price.
+pub(super) const MODEL: &str = "priced";
+pub(super) const COST: f64 = 0.25;
+
+fn prices() -> PriceTable {
+    let output = COST * 1e6 / TOKENS as f64;
+    let price = ModelPrice { input: 0.0, output, cached_input: 0.0, cache_write: 0.0 };
+    PriceTable([(MODEL.to_owned(), price)].into())
 }

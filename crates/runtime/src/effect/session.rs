@@ -71,7 +71,7 @@ pub(super) async fn perform(
     context.report(Event::SessionStarted { effect: effect.clone(), session }).await;
     let end = follow(&context, &**dialect, &effect, &site.workspace, channel).await;
     let session = end.session.filter(|own| dialect.capabilities().chooses_session_id && *own != plan.session);
-    let end = SessionEnd { unanswered: unanswered(&dir), session, ..end };
+    let end = SessionEnd { unanswered: unanswered(&dir), session, took_ms: took_ms(&dir), ..end };
     forget_secrets(&dir, &**dialect);
     context.report(Event::SessionEnded { effect, end }).await;
 }
@@ -236,6 +236,15 @@ fn tell_of_locks(context: &RunContext, effect: &EffectId, left: Vec<PathBuf>) {
     }
 }
 
+/// Returns the time for which the process of a turn ran, by the files of its host. If the host was killed, the last
+/// output is the end.
+fn took_ms(dir: &Path) -> u64 {
+    let changed = |name: &str| std::fs::metadata(dir.join(name)).and_then(|meta| meta.modified()).ok();
+    let end = changed(names::EXIT).or_else(|| changed(names::STDOUT));
+    let time = changed(names::STARTED).zip(end).and_then(|(start, end)| end.duration_since(start).ok());
+    time.and_then(|time| u64::try_from(time.as_millis()).ok()).unwrap_or_default()
+}
+
 /// Removes the files that contain keys from the user's environment and settings.
 fn forget_secrets(dir: &Path, dialect: &dyn Dialect) {
     for name in [names::LAUNCH].iter().chain(dialect.secret_files()) {
@@ -260,5 +269,7 @@ fn ended(verdict: SessionVerdict) -> SessionEnd {
         unanswered: Vec::new(),
         session: None,
         usage_is_cumulative: false,
+        models: Vec::new(),
+        took_ms: 0,
     }
 }

@@ -6,14 +6,17 @@ use windlass_core::engine;
 use windlass_core::event::Event;
 use windlass_core::id::{InboxId, RunId};
 use windlass_core::run::{Continuation, FinalStatus, News, RunState};
+use windlass_core::spec::Spec;
 use windlass_store::{Append, AppendError};
 
 use super::{Beside, ChildStart, Handle, OwnedRun, OwnerStart, Ownership, TakenRun};
 use crate::clock::now;
+use crate::config;
 use crate::day::{self, Today};
 use crate::error::RunError;
 use crate::named_lock::NamedLock;
 use crate::owner::project;
+use crate::plan::uncounted;
 use crate::time_travel::WaitPolicy;
 use crate::view::RunView;
 use crate::workspace::{FolderCheck, absence};
@@ -78,8 +81,25 @@ impl Handle {
         self.refuse_beside(&view.state.spec, with.beside)?;
         let mut more = with.more;
         more.policy = self.policy_over(&view.state.spec, view.state.spec.policy, with.asks);
+        self.price_anew(&view.state.spec, &mut more)?;
         let by = crate::person::user();
         Ok((self.continue_run(view, InboxId::new(crate::random::token()), by, more)?, lock))
+    }
+
+    /// Adds the prices of today to a continuation. Refuses a new budget of money that could never hold with them.
+    fn price_anew(&self, spec: &Spec, more: &mut Continuation) -> Result<(), RunError> {
+        // Settings that cannot be read leave the prices as they are.
+        if let Ok(resolved) = config::read(&self.home, Path::new(&spec.workspace), Vec::new()) {
+            more.prices = Some(resolved.settings.price_table()).filter(|prices| *prices != spec.prices);
+        }
+        if more.budget.cost_usd.is_none() {
+            return Ok(());
+        }
+        let mut spec = spec.clone();
+        more.prices.iter().for_each(|prices| spec.price_by(prices));
+        spec.budget = more.budget.applied(&spec.budget);
+        let found = uncounted(&self.home.agents, &spec, &[]).refuse();
+        found.map(drop).map_err(|problem| RunError::UncountedCost(problem.text()))
     }
 
     /// Continues a child run for its parent, which continues too.

@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::time::Duration;
 
-use windlass_core::entity::{Entity, EntityKind, EntitySource, Level, Model, Provider, Tier};
+use windlass_core::entity::{Entity, EntityKind, EntitySource, Level, Provider};
 use windlass_core::graph::ids::default_id;
 use windlass_core::graph::workflow::{
     Budget, Node, NodeKind, OnFailure, PromptSource as SessionSource, RetryPolicy, Session, SessionOptions,
@@ -86,36 +86,9 @@ pub(super) fn workflow(entity: &Entity) -> Workflow {
     }
 }
 
-/// Returns the model under the driver's name for it, or nothing if the driver's default will do.
-pub(super) fn model_for(model: &Model, provider: Provider, can: Capabilities) -> Option<String> {
-    match model.tier {
-        Tier::Inherit if model.original == "inherit" || can.model_tiers => None,
-        Tier::Inherit => Some(model.original.clone()),
-        // A full model name of Claude Code is more precise than the tier.
-        Tier::Opus | Tier::Sonnet | Tier::Haiku
-            if can.model_tiers && provider == Provider::Claude && is_plain_name(&model.original) =>
-        {
-            Some(model.original.clone())
-        }
-        Tier::Opus | Tier::Sonnet | Tier::Haiku if can.model_tiers => Some(model.tier.word().to_owned()),
-        Tier::Opus | Tier::Sonnet | Tier::Haiku => Some(model.original.clone()),
-    }
-}
-
-fn is_plain_name(model: &str) -> bool {
-    let is_plain =
-        |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.' | '[' | ']');
-    model.starts_with("claude-") && model.chars().all(is_plain)
-}
-
 /// Restricts a session to the limits of its entity. They never widen what the run may do; a command or skill
 /// can only save the permission question for the tools it lists.
-pub(super) fn narrow(
-    entity: &Entity,
-    (driver, can): (&str, Capabilities),
-    rules: &mut PermissionRules,
-    warnings: &mut Vec<String>,
-) {
+pub(super) fn narrow(entity: &Entity, can: Capabilities, rules: &mut PermissionRules) {
     let tools = DriverTools { has: can.tools, keeps_patterns: can.permissions };
     let roles = entity.roles.iter().map(|role| {
         let path = role.path.as_deref().unwrap_or("it comes with its CLI");
@@ -126,7 +99,7 @@ pub(super) fn narrow(
         Level::Project | Level::User => format!("{} `{}` ({})", entity.kind, entity.name, entity.source.path),
     };
     for (whose, limits) in roles.chain([(own, limits(entity, tools))]) {
-        bound(entity, driver, (whose, limits), rules, warnings);
+        bound(entity, whose, limits, rules);
     }
 }
 
@@ -150,21 +123,9 @@ pub(super) fn narrow_to(
     }
 }
 
-fn bound(
-    entity: &Entity,
-    driver: &str,
-    (whose, limits): (String, EntityLimits),
-    rules: &mut PermissionRules,
-    warnings: &mut Vec<String>,
-) {
-    let EntityLimits { only, deny, ask, ordered, missing, wider } = limits;
-    let mut say = |what: String| warnings.push(format!("{} `{}` {what}", entity.kind, entity.name));
-    for written in missing {
-        say(format!("names the tool `{written}`, which `{driver}` does not have"));
-    }
-    for written in wider {
-        say(format!("limits a tool to `{written}`, which `{driver}` cannot"));
-    }
+fn bound(entity: &Entity, whose: String, limits: EntityLimits, rules: &mut PermissionRules) {
+    // What the driver lacks is told with the other losses.
+    let EntityLimits { only, deny, ask, ordered, missing: _, wider: _ } = limits;
     // An empty list allows the whole preset, so a first rule would narrow it.
     if let Some(only) = only.as_ref().filter(|_| entity.kind != EntityKind::Agent && !rules.allow.is_empty())
     {

@@ -1,6 +1,7 @@
 //! Combines flags, workflow and settings. A flag or variable wins; then the node, the enclosing blocks and
 //! the workflow; then the settings.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,6 +15,9 @@ use windlass_core::looping::{
     DEFAULT_CONTINUE, DEFAULT_CONTINUE_WITHOUT_TRACKER, DEFAULT_MARKER, DEFAULT_TRACKER, LoopMode, LoopRules,
 };
 use windlass_core::registry::Registry;
+use windlass_core::registry::losses::{
+    EntityLoss, LostPart, knows_name, limit_loss, losses, model_loss, model_on, shares_name, whose,
+};
 use windlass_core::spec::{
     AgentCommand, Check, DriverChoice, NotifySettings, OnPermission, OnQuestion, Plugin, Policy,
     SessionSettings, Spec, TimeLimits,
@@ -24,16 +28,20 @@ use windlass_peers::agent::{Capabilities, Enforcement, Hold};
 
 use super::agent_words::{self, UnclosedQuote};
 use super::choose::PlannedWorkflow;
+use super::losses::{entity_driver, warning};
 use super::nodes::{self, PlannedNode};
 use super::{PlanFlags, RunRequest, entity, inputs, text_path};
 use crate::catalog::{Catalog, is_public_name};
 use crate::config::base_of;
 use crate::doctor::find_agent;
 use crate::home::Home;
-use crate::user_error::{UserError, UserErrorKind};
+use crate::user_error::{ProblemPart, UserError, UserErrorKind};
 
 /// A session, and the entity whose text it gets.
 type SessionSource<'a> = (&'a Session, Option<&'a Entity>);
+
+/// The words with which this program plays another agent CLI. The name of its format follows.
+pub(super) const PLAY_AS: [&str; 2] = ["sim", "--as"];
 
 /// The part of a driver in a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +62,8 @@ pub(super) struct PlanInputs<'a> {
     pub(super) registry: &'a Registry,
     /// The checks from `--check`.
     pub(super) checks: &'a [Check],
+    /// The warnings about what entities lose on the drivers of their sessions.
+    pub(super) lost: RefCell<Vec<ProblemPart>>,
 }
 
 impl PlanInputs<'_> {
@@ -101,6 +111,7 @@ impl PlanInputs<'_> {
                 .timeout_ms
                 .map_or_else(|| part.workflow.settings.timeout_from.clone(), |_| None),
             budget: part.workflow.budget,
+            prices: self.settings().price_table(),
             others: BTreeMap::new(),
             parent: None,
             notify: self.notify(warnings)?,
@@ -208,16 +219,18 @@ impl PlanInputs<'_> {
         warnings: &mut Vec<String>,
     ) -> Result<SessionSettings, UserError> {
         let isolation = self.isolation(part, node, warnings)?;
-        let models = self.models(node, entity, driver, role);
+        let models = self.models(node, entity, driver, role, warnings);
         let driver = self.driver(driver, role, &models, warnings)?;
         let can = self.home.agents.capabilities(&driver.name);
         self.holds_strict(&driver.name, can.enforcement, isolation, warnings)?;
         let mut permissions = self.settings().permissions.clone();
         if let Some(entity) = entity {
-            entity::narrow(entity, (&driver.name, can), &mut permissions, warnings);
+            self.say_losses(part, node, entity, &driver.name)?;
+            entity::narrow(entity, can, &mut permissions);
         }
         if let Some(tools) = &session.tools {
             entity::narrow_to((&node.node.id, tools), (&driver.name, can), &mut permissions, warnings);
+            self.keeps_tools(node.node.id.as_str(), &driver.name, can.enforcement.tools, warnings)?;
         }
         let has_choice = models.len() > 1 || models.iter().any(|model| !is_plain(model));
         let models = if has_choice { models.into_iter().map(Template).collect() } else { Vec::new() };
@@ -343,6 +356,50 @@ impl PlanInputs<'_> {
         Ok(wanted)
     }
 
+    /// Says what an entity loses on a driver. Refuses the loss of a limit, unless the user accepts that.
+    fn say_losses(
+        &self,
+        part: &PlannedWorkflow<'_>,
+        node: &PlannedNode<'_>,
+        entity: &Entity,
+        driver: &str,
+    ) -> Result<(), UserError> {
+        let configured = self.settings().agents.get(driver).and_then(|agent| agent.model.as_deref());
+        let is_overridden = node.options.models().next().is_some()
+            || part.workflow.settings.models().next().is_some()
+            || self.flags().model.is_some()
+            || self.resolved.is_asked_for("model");
+        let found = losses(entity, &entity_driver(&self.home.agents, driver), configured);
+        let is_limit = |loss: &&EntityLoss| loss.part == LostPart::Limit;
+        if let Some(loss) = found.iter().find(is_limit).filter(|_| !self.flags().isolation_best_effort) {
+            let text = format!("{} ({}) {}", whose(entity), entity.source.path, loss.what);
+            return Err(UserError::new(UserErrorKind::Refused, text).hint(loss.hint.clone()));
+        }
+        let found = found.iter().filter(|loss| loss.part != LostPart::Model || !is_overridden);
+        self.lost.borrow_mut().extend(found.map(|loss| warning(entity, loss)));
+        Ok(())
+    }
+
+    /// Refuses the tools of a node where the driver cannot enforce them, unless the user accepts that.
+    fn keeps_tools(
+        &self,
+        node: &str,
+        driver: &str,
+        hold: Hold,
+        warnings: &mut Vec<String>,
+    ) -> Result<(), UserError> {
+        if hold == Hold::Enforced {
+            return Ok(());
+        }
+        let EntityLoss { what, hint, .. } = limit_loss(driver);
+        let text = format!("node `{node}` {what}");
+        if self.flags().isolation_best_effort {
+            warnings.push(text);
+            return Ok(());
+        }
+        Err(UserError::new(UserErrorKind::Refused, text).hint(hint))
+    }
+
     /// Refuses `strict` where the driver cannot enforce it, unless the user accepts that.
     fn holds_strict(
         &self,
@@ -392,15 +449,20 @@ impl PlanInputs<'_> {
             }
             Err(problem) => return Err(problem),
         };
-        if self.home.agents.named(name).is_some_and(|dialect| dialect.program().is_none()) {
-            check_sim_format(self.home.var("WINDLASS_SIM_FORMAT"))?;
+        let mut words = given.map(|(_, words)| words).unwrap_or_default();
+        let mut name = name;
+        if self.home.agents.named(name).is_some_and(|dialect| dialect.program().is_none())
+            && let Some(cli) = simulated_cli(self.home.var("WINDLASS_SIM_FORMAT"))?
+        {
+            // The driver of that CLI runs the simulated agent in its place.
+            words.extend(PLAY_AS.iter().chain([&cli]).map(|word| (*word).to_owned()));
+            name = cli;
         }
-        let mut args = given.map(|(_, args)| args).unwrap_or_default();
-        args.extend(configured.map(|agent| agent.args.clone()).unwrap_or_default());
+        let mut args = configured.map(|agent| agent.args.clone()).unwrap_or_default();
         args.extend(self.request.agent_args.iter().filter(|_| is_own).cloned());
         // A template is filled in when the node starts.
         let model = models.first().filter(|model| is_plain(model)).cloned();
-        Ok(AgentCommand { name: name.to_owned(), program: text_path(&program)?, model, args })
+        Ok(AgentCommand { name: name.to_owned(), program: text_path(&program)?, words, model, args })
     }
 
     /// Reads the command of a driver's agent CLI from the flag or the settings.
@@ -432,22 +494,41 @@ impl PlanInputs<'_> {
         entity: Option<&Entity>,
         driver: &str,
         role: DriverRole,
+        warnings: &mut Vec<String>,
     ) -> Vec<String> {
         let configured = self.settings().agents.get(driver).and_then(|agent| agent.model.clone());
         // The names of models differ between drivers.
         if role == DriverRole::Fallback {
             return configured.into_iter().collect();
         }
-        let of_entity = || {
-            let entity = entity?;
-            let can = self.home.agents.capabilities(driver);
-            entity::model_for(entity.model.as_ref()?, entity.source.provider, can)
+        let facts = entity_driver(&self.home.agents, driver);
+        let mut unknown = |whose: &str, model: &str| {
+            let EntityLoss { what, hint, .. } = model_loss(model, driver, configured.as_deref());
+            warnings.push(format!("{whose} {what}; {hint}"));
         };
-        let own: Vec<String> = node.options.models().cloned().collect();
-        let own = if own.is_empty() { of_entity().map(|model| vec![model]) } else { Some(own) };
+        let of_entity = || model_on(entity?.model.as_ref()?, entity?.source.provider, &facts);
+        let asked: Vec<String> = node.options.models().cloned().collect();
+        // A template may give any name, and a person may have set up any name but a tier of another CLI.
+        let is_known = |model: &&String| !is_plain(model) || knows_name(model, &facts);
+        let own: Vec<String> = asked.iter().filter(is_known).cloned().collect();
+        let is_overridden = self.flags().model.is_some() || self.resolved.is_asked_for("model");
+        for model in asked.iter().filter(|model| !is_known(model) && !is_overridden) {
+            unknown(&format!("node `{}`", node.node.id), model);
+        }
+        let own = if asked.is_empty() { of_entity().map(|model| vec![model]) } else { Some(own) };
+        let own = own.filter(|models| !models.is_empty());
         let flag = self.flags().model.as_ref();
         let flag = flag.map(|models| models.split(',').map(|model| model.trim().to_owned()).collect());
-        let setting = self.settings().model.clone().or(configured);
+        // The setting is about the driver of the settings.
+        let fits =
+            |model: &&String| is_overridden || driver == self.settings().driver || shares_name(model, &facts);
+        let set = self.settings().model.as_ref();
+        let setting = set.filter(fits);
+        if let Some(model) = set.filter(|model| setting.is_none() && own.is_none() && !asked.contains(model))
+        {
+            unknown("the setting `model`", model);
+        }
+        let setting = setting.cloned().or_else(|| configured.clone());
         self.pick("model", flag, own, setting.into_iter().collect())
     }
 
@@ -624,16 +705,23 @@ fn plugin_name(needed: &str) -> &str {
     needed.split_once('@').map_or(needed, |(name, _)| name)
 }
 
-/// Refuses a format that `sim` does not write.
-fn check_sim_format(format: Option<&str>) -> Result<(), UserError> {
-    let known = ["claude", "plain"];
-    let Some(format) = format.filter(|format| !format.is_empty() && !known.contains(format)) else {
-        return Ok(());
+/// Returns the agent CLI whose format `sim` plays, if it is one with a driver of its own. Refuses a format that `sim`
+/// does not know.
+fn simulated_cli(format: Option<&str>) -> Result<Option<&'static str>, UserError> {
+    let own = ["claude", "plain"];
+    let clis = ["codex", "opencode", "copilot", "gemini", "acp"];
+    let Some(format) = format.filter(|format| !format.is_empty() && !own.contains(format)) else {
+        return Ok(None);
     };
-    let near = nearest(format, known).map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
+    if let Some(cli) = clis.into_iter().find(|cli| *cli == format) {
+        return Ok(Some(cli));
+    }
+    let known = || own.into_iter().chain(clis);
+    let near = nearest(format, known()).map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
+    let list: Vec<&str> = known().collect();
     Err(UserError::new(
         UserErrorKind::Usage,
         format!("WINDLASS_SIM_FORMAT is `{format}`, which `sim` does not know"),
     )
-    .hint(format!("{near}it is one of {}", known.join(", "))))
+    .hint(format!("{near}it is one of {}", list.join(", "))))
 }

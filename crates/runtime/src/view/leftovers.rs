@@ -276,7 +276,10 @@ mod tests {
             |event, effects| Record { v: RECORD_VERSION, at: Moment(0), event, effects, news: vec![] };
         let effects = (1..=10).map(|round| {
             let task = format!("t{round}").parse().unwrap();
-            Planned { id: id(round), effect: Effect::MakeWorktree { task, attempt: 1, target: None } }
+            Planned {
+                id: id(round),
+                effect: Effect::MakeWorktree { task, attempt: 1, target: None, from: vec![] },
+            }
         });
         let mut records = vec![record(Event::OwnerChanged, effects.collect())];
         records.extend([3, 10, 1, 2].map(|round| {

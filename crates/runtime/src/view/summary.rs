@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use windlass_core::event::Event;
 use windlass_core::id::RunId;
+use windlass_core::run::{EndReason, Outcome};
 use windlass_core::spec::RunWorktree;
 use windlass_core::time::Moment;
+use windlass_core::usage::Cost;
 use windlass_store::{Projection, RunRow};
 
 use super::RunStatus;
@@ -32,8 +34,8 @@ pub struct RunSummary {
     pub driver: String,
     /// The current turn.
     pub turn: u32,
-    /// The cost so far, if the driver reports it.
-    pub cost_usd: Option<f64>,
+    /// The cost so far.
+    pub cost: Cost,
     pub started: Moment,
     /// The last change of this entry.
     pub updated: Moment,
@@ -44,8 +46,15 @@ pub struct RunSummary {
 }
 
 impl RunSummary {
+    /// Decides whether `resume` continues the run: it crashed, or ended in a way that `resume` can change.
+    pub fn is_resumable(&self) -> bool {
+        let RunStatus::Ended(status) = self.status else { return self.status.is_crashed() };
+        let reason = self.reason.as_deref().and_then(EndReason::from_word);
+        reason.is_some_and(|reason| Outcome::new(status, reason).resume_flags().is_some())
+    }
+
     fn of(row: RunRow, status: RunStatus) -> RunSummary {
-        let Projection { workflow, workspace, driver, reason, iteration, cost_usd, .. } = row.projection;
+        let Projection { workflow, workspace, driver, reason, iteration, cost, .. } = row.projection;
         RunSummary {
             run: row.id,
             status,
@@ -55,7 +64,7 @@ impl RunSummary {
             checkout: None,
             driver,
             turn: iteration,
-            cost_usd,
+            cost,
             started: Moment(row.projection.started_ms),
             updated: Moment(row.projection.updated_ms),
             input: row.projection.input,

@@ -122,7 +122,7 @@ fn projection(line: &Value) -> Projection {
         status: text("status"),
         reason: None,
         iteration: u32::try_from(line["iteration"].as_u64().unwrap()).unwrap(),
-        cost_usd: None,
+        cost: Default::default(),
         started_ms: line["started_ms"].as_i64().unwrap(),
         updated_ms: line["updated_ms"].as_i64().unwrap(),
         input: text("input"),

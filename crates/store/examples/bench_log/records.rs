@@ -137,6 +137,8 @@ impl Source {
             unanswered: Vec::new(),
             session: None,
             usage_is_cumulative: false,
+            models: Vec::new(),
+            took_ms: 0,
         };
         let event = Event::SessionEnded { effect: self.effect(Verb::Session), end };
         (event, vec![self.planned(Verb::Inspect, look)], Vec::new())

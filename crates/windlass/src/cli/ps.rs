@@ -163,7 +163,7 @@ impl ListedRun {
             return ListedRun { run, is_paused: false, other, absence: None, fork_of };
         };
         run.status = handle.family(&view).status(view.status);
-        run.cost_usd = view.state.own_spent().usage.cost_usd;
+        run.cost = view.state.own_spent().usage.cost();
         run.turn = view.state.current_turn();
         let is_paused = view.state.bookkeeping.paused && !view.status.is_crashed();
         ListedRun { run, is_paused, other: None, absence: view.absence(FolderCheck::Brief), fork_of }
@@ -173,14 +173,14 @@ impl ListedRun {
 fn object(ListedRun { run, is_paused, other, absence, fork_of }: &ListedRun) -> String {
     let mut data = json!({
         "status": run.status.word(),
-        "resumable": run.status.is_crashed() && other.is_none(),
+        "resumable": run.is_resumable() && other.is_none(),
         "reason": run.reason,
         "workflow": run.workflow,
         "driver": run.driver,
         "workspace": run.workspace,
         "input": run.input,
         "iteration": run.turn,
-        "cost_usd": run.cost_usd,
+        "cost_usd": run.cost.usd,
         "started": rfc3339(run.started),
         "updated": rfc3339(run.updated),
     });
@@ -191,6 +191,8 @@ fn object(ListedRun { run, is_paused, other, absence, fork_of }: &ListedRun) -> 
         }
         let missing = absence.map(|why| words::missing_folder(&run.workspace, why));
         map.extend(missing.map(|text| ("missing_folder".to_owned(), text.into())));
+        map.extend(run.cost.is_computed.then(|| ("cost_is_computed".to_owned(), true.into())));
+        map.extend(run.cost.is_partial.then(|| ("cost_is_partial".to_owned(), true.into())));
         map.extend(is_paused.then(|| ("paused".to_owned(), true.into())));
         map.extend(fork_of.as_ref().map(|fork| ("fork_of".to_owned(), words::fork_object(fork))));
         map.extend(run.parent.as_ref().map(|parent| ("parent".to_owned(), parent.as_str().into())));
@@ -258,7 +260,7 @@ fn row(ListedRun { run, is_paused, other, absence, fork_of }: &ListedRun, now: M
         plain_short(&run.workflow, 20),
         plain_short(&run.driver, 12),
         run.turn.to_string(),
-        run.cost_usd.map_or("-".to_owned(), |usd| words::cost(Some(usd))),
+        words::cost_cell(run.cost),
         words::ago(now.since(run.started)),
         plain_line(&about(run, fork_of.as_ref())),
     ]

@@ -191,6 +191,7 @@ fn exit_of(error: &RunError) -> Exit {
         | RunError::LogGone { .. }
         | RunError::LogBehind { .. }
         | RunError::NoWorktree(_)
+        | RunError::UncountedCost(_)
         | RunError::Watch(_) => Exit::Configuration,
         RunError::Lease { .. }
         | RunError::NoSuchRun(_)
@@ -264,6 +265,8 @@ fn hint_of(error: &RunError) -> Option<String> {
                 "`windlass show {run}` shows how it ended; `windlass fork {run} --at NODE` starts a new run from there"
             )
         }
+        // Its text says what to do.
+        RunError::UncountedCost(_) => return None,
         RunError::WouldEnd { run, outcome } => return Some(next_command::more_of(run, outcome)),
         RunError::AlreadyAnswered(run) | RunError::NothingAsked(run) => {
             format!("`windlass show {run}` shows what it is doing")

@@ -179,6 +179,7 @@ impl Args {
             checks: checks(&self.checks)?,
             message,
             policy: None,
+            prices: None,
         };
         let is_watched = !self.detach && !self.watch.json && invocation.has_person();
         let asks = WaitPolicy {

@@ -3,6 +3,8 @@
 //! One file a promise; what they stand on is `stage`. Without the CLI every test says that it did not run.
 
 #[cfg(test)]
+mod costs;
+#[cfg(test)]
 mod gate;
 #[cfg(test)]
 mod interrupt;

@@ -172,6 +172,12 @@ impl Ended {
             .collect()
     }
 
+    /// The name of the run.
+    pub(crate) fn run(&self) -> String {
+        let name = |line: Value| line["run"].as_str().map(str::to_owned);
+        lines(&self.stdout).into_iter().find_map(name).unwrap_or_else(|| panic!("{}", self.story()))
+    }
+
     /// Code, status and reason.
     #[track_caller]
     pub(crate) fn assert_ended(&self, code: i32, status: &str, reason: &str) {

@@ -102,3 +102,18 @@ fn the_agent_reads_an_ignored_tracker_and_writes_artifacts_with_its_own_tools() 
     let failed: Vec<_> = results.filter(|event| event["is_error"] == true).collect();
     assert!(failed.is_empty(), "{failed:?}");
 }
+
+#[test]
+fn a_price_for_the_model_that_the_cli_reports_is_the_cost_and_spends_a_budget() {
+    let stage = Stage::new(require_agent!("gemini"));
+    let prices = "[prices.\"scripted-*\"]\ninput = 1000\noutput = 10000\ncached_input = 100\n";
+    stage.sealed.write("config/windlass/config.toml", prices);
+    let model = Model::script([say("one").tokens(100, 10).cached(40)]).start();
+    let nodes = "  - prompt: one\n  - prompt: two\n";
+    let ended = stage.run(&model, nodes, &["--budget", "cost=0.2"]);
+
+    ended.assert_ended(9, "exhausted", "budget");
+    let usage = &ended.of("run.finished")[0]["usage"];
+    assert!((usage["cost_usd"].as_f64().unwrap() - 0.204).abs() < 1e-9, "{usage}");
+    assert_eq!((&usage["is_cost_computed"], usage.get("is_cost_partial")), (&json!(true), None), "{usage}");
+}

@@ -20,6 +20,7 @@ pub(super) fn replace(spec: &mut Spec) {
             kinds: BTreeMap::new(),
             body: Vec::new(),
             sessions: BTreeMap::new(),
+            prices: Default::default(),
             others: BTreeMap::new(),
             ..spec.clone()
         };

@@ -180,7 +180,7 @@ fn what_another_run_spends_while_it_is_being_ended_still_counts() {
     let mut story = everything();
     story.cancel();
     let effect = story.open(Verb::Run);
-    let spent = Spent { turns: 4, usage: Usage::default() };
+    let spent = Spent { turns: 4, ..Spent::default() };
     let end = RunEnd {
         outcome: Outcome::new(FinalStatus::Cancelled, EndReason::User),
         spent,

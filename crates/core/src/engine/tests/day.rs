@@ -19,7 +19,7 @@ fn limit(driver: Option<&str>, budget: Budget) -> DayLimit {
 }
 
 fn today(driver: &str, turns: u64, cost_usd: f64) -> BTreeMap<String, DaySpent> {
-    BTreeMap::from([(driver.to_owned(), DaySpent { turns, tokens: 0, cost_usd })])
+    BTreeMap::from([(driver.to_owned(), DaySpent { turns, cost_usd, ..DaySpent::default() })])
 }
 
 fn looping() -> Story {
@@ -109,7 +109,29 @@ fn what_a_run_spent_is_counted_by_driver_and_once() {
     let usage = Usage { input_tokens: 3, output_tokens: 4, cost_usd: Some(0.5), ..Usage::default() };
     let end = SessionEnd { usage, ..session_end(SessionVerdict::Completed) };
     story.tell(Event::SessionEnded { effect, end });
-    let spent = DaySpent { turns: 0, tokens: 7, cost_usd: 0.5 };
+    let spent = DaySpent { tokens: 7, cost_usd: 0.5, ..DaySpent::default() };
     assert_eq!(day_spending(&before, &story.state), BTreeMap::from([(driver, spent)]));
     assert_eq!(day_spending(&story.state.bookkeeping.spent_on, &story.state), BTreeMap::new());
+}
+
+#[test]
+fn a_day_has_so_much_time_for_turns() {
+    let mut story = looping();
+    let hours = |hours: u64| Budget { time_ms: Some(hours * 3_600_000), ..Budget::default() };
+    let (driver, limits) = (story.driver(), [limit(None, hours(6))]);
+    let spent = |hours: u64| {
+        BTreeMap::from([(driver.clone(), DaySpent { time_ms: hours * 3_600_000, ..DaySpent::default() })])
+    };
+    story.on(&limits, &spent(3)).prepared("a");
+    let before = story.state.bookkeeping.spent_on.clone();
+    let effect = story.open(Verb::Session);
+    let end = SessionEnd { took_ms: 2 * 3_600_000, ..session_end(SessionVerdict::Completed) };
+    story.tell(Event::SessionEnded { effect, end: end.clone() });
+    assert_eq!(day_spending(&before, &story.state)[&driver].time_ms, 2 * 3_600_000);
+    story.on(&limits, &spent(5)).seen(false);
+    assert_eq!(story.state.spent.turns, 2, "an hour is left");
+    let effect = story.open(Verb::Session);
+    story.tell(Event::SessionEnded { effect, end }).on(&limits, &spent(7)).seen(false);
+    assert_eq!(story.cleaned("a").ended(), (FinalStatus::Exhausted, EndReason::Budget));
+    assert_eq!(story.detail(), "today's budget of 6h is spent (`budgets.day` in the settings)");
 }

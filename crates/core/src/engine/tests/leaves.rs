@@ -236,7 +236,7 @@ fn run_end(status: FinalStatus, turns: u32, tokens: u64) -> Box<RunEnd> {
 }
 
 fn spent(turns: u32, tokens: u64) -> Spent {
-    Spent { turns, usage: Usage { output_tokens: tokens, ..Usage::default() } }
+    Spent { turns, usage: Usage { output_tokens: tokens, ..Usage::default() }, ..Spent::default() }
 }
 
 impl Story {
@@ -387,7 +387,7 @@ fn runs_side_by_side_are_told_what_the_others_leave_them() {
     let spends = |node: &str, turns, cost| {
         let effect = EffectId { node: NodeId::new(node), iteration: 1, attempt: 1, verb: Verb::Run };
         let usage = Usage { cost_usd: Some(cost), ..Usage::default() };
-        Event::RunSpent { effect, spent: Spent { turns, usage } }
+        Event::RunSpent { effect, spent: Spent { turns, usage, ..Spent::default() } }
     };
     story.tell(spends("x", 2, 0.25));
     let told = [(NodeId::new("x"), left(4, 1.0)), (NodeId::new("y"), left(3, 0.75))];

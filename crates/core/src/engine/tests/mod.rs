@@ -5,8 +5,10 @@ mod broken;
 mod budgets;
 mod continued;
 mod continued_sessions;
+mod costs;
 mod cuts;
 mod day;
+mod finally_budget;
 mod hand_over;
 mod kinds;
 mod language;
@@ -65,7 +67,13 @@ pub(super) fn reply(answers: &[(&str, &str)]) -> HookAnswer {
 
 pub(super) fn session_settings(rules: Option<LoopRules>) -> SessionSettings {
     SessionSettings {
-        driver: AgentCommand { name: "sim".into(), program: "/bin/sim".into(), model: None, args: vec![] },
+        driver: AgentCommand {
+            name: "sim".into(),
+            program: "/bin/sim".into(),
+            words: vec![],
+            model: None,
+            args: vec![],
+        },
         models: Vec::new(),
         effort: None,
         isolation: Isolation::Strict,
@@ -121,6 +129,7 @@ pub(super) fn spec_of(body: Vec<Drawn>) -> Spec {
         limits: TimeLimits::default(),
         timeout_from: None,
         budget: Budget::default(),
+        prices: Default::default(),
         others: BTreeMap::new(),
         parent: None,
         notify: Default::default(),
@@ -163,6 +172,8 @@ pub(super) fn session_end(verdict: SessionVerdict) -> SessionEnd {
         unanswered: Vec::new(),
         session: None,
         usage_is_cumulative: false,
+        models: Vec::new(),
+        took_ms: 0,
         value: None,
     }
 }

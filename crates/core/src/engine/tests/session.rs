@@ -277,6 +277,8 @@ fn tool_calls_without_any_hook_are_a_broken_transport() {
         unanswered: Vec::new(),
         session: None,
         usage_is_cumulative: false,
+        models: Vec::new(),
+        took_ms: 0,
         value: None,
     };
     story.tell(Event::SessionEnded { effect, end });
@@ -362,12 +364,30 @@ fn a_turn_cut_off_before_it_spoke_begins_anew_in_another_session() {
         unanswered: Vec::new(),
         session: None,
         usage_is_cumulative: false,
+        models: Vec::new(),
+        took_ms: 0,
         value: None,
     };
     let again = story.tell(Event::SessionEnded { effect, end }).plan();
     assert!(!again.resume);
     assert_ne!(again.session, first.session);
     assert_eq!(again.prompt, first.prompt);
+}
+
+#[test]
+fn a_turn_whose_conversation_was_not_saved_begins_anew_in_another_session() {
+    let mut story = looping(LoopMode::Resume, 5);
+    let lost = || SessionVerdict::Failed { cause: SessionFailure::NoConversation, what: "not found".into() };
+    let first = story.plan();
+    let resumed = story.session_ends(SessionVerdict::Interrupted { what: "killed".into() }).plan();
+    assert!(resumed.resume);
+    let again = story.session_ends(lost()).plan();
+    assert!(!again.resume && again.session != first.session);
+    assert_eq!(again.prompt, first.prompt);
+    // The conversation of an earlier turn has more than this turn.
+    assert!(story.turn(false).plan().resume);
+    story.session_ends(lost());
+    assert_eq!(story.ends(), (FinalStatus::Failed, EndReason::AgentFailed));
 }
 
 #[test]
@@ -497,6 +517,8 @@ fn a_late_outcome_of_a_settled_effect_changes_nothing() {
         unanswered: Vec::new(),
         session: None,
         usage_is_cumulative: false,
+        models: Vec::new(),
+        took_ms: 0,
         value: None,
     };
     story.tell(Event::SessionEnded { effect, end });

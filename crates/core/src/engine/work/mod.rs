@@ -2,6 +2,7 @@
 //!
 //! Each family of events has its own file.
 
+mod cost;
 pub(super) mod ending;
 pub(in crate::engine) mod hand_over;
 pub(super) mod hooks;

@@ -1,13 +1,12 @@
 //! The processes of a turn: their start, and the verdict at their end.
 
-use super::{ending, hand_over, hooks, plan_wait, turn};
+use super::{cost, ending, hand_over, hooks, plan_wait, turn};
 use crate::engine::DecisionCx;
 use crate::event::{SessionEnd, SessionFailure, SessionVerdict};
 use crate::id::{EffectId, HookId, SessionId, Verb};
 use crate::looping::{LoopMode, prompt};
 use crate::run::{EndReason, FinalStatus, News, Outcome, SessionPhase, SessionWork, Turn, Waiting};
 use crate::time::Moment;
-use crate::usage::Usage;
 
 /// The number of retries after consecutive transient errors or interruptions.
 const RETRIES: u32 = 3;
@@ -43,9 +42,9 @@ pub(super) fn ended(work: &mut SessionWork, cx: &mut DecisionCx<'_>, effect: &Ef
         // The CLI chose the id, and knows the conversation only by it.
         work.session = Some(session.clone());
     }
-    let usage = new_usage(work, cx, end);
+    let usage = cost::of_turn(work, cx, end);
     work.usage.add(&usage);
-    cx.spend_for(work, &usage);
+    cx.spend_for(work, &usage, end.took_ms);
     // If the answer is only a value, an earlier message is not the last message.
     if end.last_message.is_some() || end.value.is_some() {
         work.last_message.clone_from(&end.last_message);
@@ -77,13 +76,6 @@ pub(super) fn ended(work: &mut SessionWork, cx: &mut DecisionCx<'_>, effect: &Ef
         | SessionPhase::Pausing { .. }
         | SessionPhase::Ending { .. } => {}
     }
-}
-
-/// Returns the usage of this turn alone.
-fn new_usage(work: &SessionWork, cx: &mut DecisionCx<'_>, end: &SessionEnd) -> Usage {
-    let Some(session) = work.session.as_ref().filter(|_| end.usage_is_cumulative) else { return end.usage };
-    let before = cx.bookkeeping.conversations.insert(session.clone(), end.usage);
-    end.usage.since(&before.unwrap_or_default())
 }
 
 fn after_turn(work: &mut SessionWork, cx: &mut DecisionCx<'_>, turn: &Turn, end: &SessionEnd) {
@@ -118,11 +110,24 @@ fn after_turn(work: &mut SessionWork, cx: &mut DecisionCx<'_>, turn: &Turn, end:
         }
         SessionVerdict::Failed { what, cause: SessionFailure::Model }
             if hand_over::give_after_error(work, cx, what) => {}
+        SessionVerdict::Failed { what, cause: SessionFailure::NoConversation }
+            if was_opened_now(work, turn) =>
+        {
+            interrupted(work, cx, what, false);
+        }
         SessionVerdict::Failed { what, cause: _ } => {
             let outcome = Outcome::new(FinalStatus::Failed, EndReason::AgentFailed).because(what.clone());
             ending::end(work, cx, outcome);
         }
     }
+}
+
+/// Decides whether an earlier attempt at this turn opened the conversation, so that nothing else is lost with it. An
+/// agent CLI that is killed may not have saved its conversation yet.
+fn was_opened_now(work: &SessionWork, turn: &Turn) -> bool {
+    let is_own = work.resumes.is_none() && !work.is_continuing && !work.is_forked;
+    let is_first = work.turns == 0 || turn::mode(work) == Some(LoopMode::Fresh);
+    turn.resumed && is_own && is_first
 }
 
 /// Decides whether the agent stopped while the run had no owner, so that its Stop hook got no

@@ -59,7 +59,7 @@ pub(super) fn look(
 
 /// Describes a timeout that is shorter than the waits in it.
 fn cut_off(allowed: u64, least: LowerBound) -> Option<String> {
-    let (shown, waited) = (seconds(allowed), seconds(least.ms));
+    let (shown, waited) = (written(allowed), written(least.ms));
     (allowed < least.ms)
         .then(|| format!("the `timeout` allows {shown}, but the waits take at least {waited}"))
 }
@@ -185,7 +185,7 @@ fn too_small(budget: &Budget, least: LowerBound) -> Vec<String> {
     match budget.time_ms {
         Some(0) => texts.push("the budget allows no time at all".to_owned()),
         Some(ms) if ms < least.ms => {
-            let (allowed, waited) = (seconds(ms), seconds(least.ms));
+            let (allowed, waited) = (written(ms), written(least.ms));
             texts.push(format!("the budget allows {allowed}, but the waits take at least {waited}"));
         }
         _ => {}
@@ -200,11 +200,6 @@ fn too_small(budget: &Budget, least: LowerBound) -> Vec<String> {
         _ => {}
     }
     texts
-}
-
-/// Formats a time in seconds, or in milliseconds if it is not a whole number of seconds.
-fn seconds(ms: u64) -> String {
-    if ms.is_multiple_of(1000) { format!("{} s", ms / 1000) } else { format!("{ms} ms") }
 }
 
 /// Returns whether a node spends what limits it: time, or turns, tokens and money that only sessions spend.

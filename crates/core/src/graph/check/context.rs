@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::graph::workflow::Workflow;
+use crate::price::PriceTable;
 use crate::registry::Registry;
+use crate::registry::losses::EntityDriver;
 
 /// A capability of a driver beyond a single turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,6 +38,12 @@ pub struct CheckContext<'k> {
     pub checks: BTreeSet<String>,
     /// Drivers and their capabilities; empty if unknown.
     pub drivers: BTreeMap<String, BTreeSet<Ability>>,
+    /// The drivers for which the check lists what a session loses on them; empty if nobody asks.
+    pub entity_drivers: Vec<EntityDriver<'static>>,
+    /// The models of drivers from the settings.
+    pub driver_models: BTreeMap<String, String>,
+    /// The prices from the settings.
+    pub prices: PriceTable,
     /// The default driver.
     pub driver: Option<String>,
     /// True if the workflow is meant to run. The check then refuses kinds that cannot run yet.
@@ -54,6 +62,9 @@ impl<'k> CheckContext<'k> {
             broken_workflows: BTreeSet::new(),
             checks: BTreeSet::new(),
             drivers: BTreeMap::new(),
+            entity_drivers: Vec::new(),
+            driver_models: BTreeMap::new(),
+            prices: PriceTable::default(),
             driver: None,
             is_run: false,
             is_headless: false,

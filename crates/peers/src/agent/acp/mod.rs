@@ -54,6 +54,7 @@ impl Dialect for Acp {
             models: true,
             effort: true,
             usage: true,
+            reports_model: true,
             cost: true,
             adoptable: true,
             // The agent decides what it asks for, and loads its own settings.

@@ -46,9 +46,11 @@ impl Dialect for Claude {
             mcp: true,
             budget: true,
             models: true,
+            model_names: &["claude-*"],
             effort: true,
             model_tiers: true,
             usage: true,
+            reports_model: true,
             cost: true,
             adoptable: true,
             enforcement: Enforcement {

@@ -44,6 +44,7 @@ impl Dialect for Codex {
             questions: true,
             mcp: true,
             models: true,
+            model_names: &["gpt-*", "o3*", "o4*", "codex-*"],
             effort: true,
             usage: true,
             adoptable: true,

@@ -9,13 +9,14 @@ mod patch;
 mod plugin;
 mod provider;
 mod tools;
+mod unpacked;
 mod usage;
 
 use std::path::{Path, PathBuf};
 
 use windlass_core::event::SessionVerdict;
 use windlass_core::hook::{HookAnswer, HookKind};
-use windlass_core::usage::Usage;
+use windlass_core::usage::ModelUsage;
 
 use super::dialect::{Dialect, Printed, ReadLine};
 use super::transcript::{ProcessEnd, Transcript};
@@ -48,12 +49,15 @@ impl Dialect for Copilot {
             permissions: true,
             mcp: true,
             models: true,
+            model_names: &["gpt-*"],
             effort: true,
             usage: true,
+            reports_model: true,
             adoptable: true,
             enforcement: Enforcement {
                 tools: Hold::Enforced,
                 settings: Hold::Enforced,
+                shell_writes: Hold::ByKernel,
                 ..Enforcement::default()
             },
             tools: tools::HAS,
@@ -98,7 +102,7 @@ impl Dialect for Copilot {
         judge::judge(transcript, over, stderr)
     }
 
-    fn conversation_usage(&self, dir: &Path) -> Option<Usage> {
+    fn conversation_usage(&self, dir: &Path) -> Option<Vec<ModelUsage>> {
         usage::read(&dir.join(usage::FILE))
     }
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Deserialize;
-use windlass_core::usage::Usage;
+use windlass_core::usage::{ModelUsage, Usage};
 
 use crate::files::read_bounded;
 
@@ -36,27 +36,29 @@ struct CopilotTokens {
     cache_write_tokens: u64,
 }
 
-/// Returns the usage of the conversation, if the file is there and readable.
-pub(super) fn read(path: &Path) -> Option<Usage> {
+/// Returns the usage of the conversation by model, if the file is there and readable.
+pub(super) fn read(path: &Path) -> Option<Vec<ModelUsage>> {
     parse(&read_bounded(path, LARGEST).ok()?)
 }
 
-fn parse(bytes: &[u8]) -> Option<Usage> {
+fn parse(bytes: &[u8]) -> Option<Vec<ModelUsage>> {
     let file: UsageFile = serde_json::from_slice(bytes).ok()?;
-    let mut sum = Usage::default();
-    for ModelMetrics { usage } in file.model_metrics.values() {
-        // The CLI counts cached tokens as input, too.
-        let cached = usage.cache_read_tokens.saturating_add(usage.cache_write_tokens);
-        sum.add(&Usage {
-            input_tokens: usage.input_tokens.saturating_sub(cached),
-            output_tokens: usage.output_tokens,
-            cache_read_tokens: usage.cache_read_tokens,
-            cache_write_tokens: usage.cache_write_tokens,
-            cost_usd: None,
-            is_partial: false,
-        });
+    let of_model = |(model, ModelMetrics { usage })| ModelUsage { model, usage: usage.usage() };
+    Some(file.model_metrics.into_iter().map(of_model).collect())
+}
+
+impl CopilotTokens {
+    /// The CLI counts cached tokens as input, too.
+    fn usage(&self) -> Usage {
+        let cached = self.cache_read_tokens.saturating_add(self.cache_write_tokens);
+        Usage {
+            input_tokens: self.input_tokens.saturating_sub(cached),
+            output_tokens: self.output_tokens,
+            cache_read_tokens: self.cache_read_tokens,
+            cache_write_tokens: self.cache_write_tokens,
+            ..Usage::default()
+        }
     }
-    Some(sum)
 }
 
 #[cfg(test)]
@@ -64,17 +66,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_usage_of_all_models_is_summed_and_cached_input_counts_once() {
+    fn each_model_has_its_usage_and_cached_input_counts_once() {
         let text = br#"{"totalPremiumRequestCost":1,"modelMetrics":{
             "a":{"requests":{"count":2},"usage":{"inputTokens":2400,"outputTokens":68,"cacheReadTokens":400,"cacheWriteTokens":0}},
             "b":{"usage":{"inputTokens":10,"outputTokens":1,"cacheReadTokens":2,"cacheWriteTokens":3}}}}"#;
-        let expected = Usage {
-            input_tokens: 2005,
-            output_tokens: 69,
-            cache_read_tokens: 402,
-            cache_write_tokens: 3,
+        let usage = |input_tokens, output_tokens, cache_read_tokens, cache_write_tokens| Usage {
+            input_tokens,
+            output_tokens,
+            cache_read_tokens,
+            cache_write_tokens,
             ..Usage::default()
         };
+        let of_model = |model: &str, usage| ModelUsage { model: model.to_owned(), usage };
+        let expected = vec![of_model("a", usage(2000, 68, 400, 0)), of_model("b", usage(5, 1, 2, 3))];
         assert_eq!(parse(text), Some(expected));
     }
 

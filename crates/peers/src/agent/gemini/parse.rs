@@ -139,6 +139,7 @@ impl GeminiReader {
         out.push(AgentEvent::Result(Box::new(TurnResult {
             failure,
             usage: line.stats.usage(),
+            models: line.stats.models()?,
             ..TurnResult::default()
         })));
         Ok(())

@@ -1,10 +1,11 @@
 //! The lines of Gemini CLI's `stream-json`, typed and borrowed.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use windlass_core::usage::Usage;
+use windlass_core::usage::{ModelUsage, Usage};
 
 #[derive(Deserialize)]
 pub(super) struct GeminiKind<'a> {
@@ -67,8 +68,8 @@ pub(super) struct GeminiResult<'a> {
     pub(super) status: Cow<'a, str>,
     #[serde(borrow, default)]
     pub(super) error: Option<GeminiFault<'a>>,
-    #[serde(default)]
-    pub(super) stats: GeminiStats,
+    #[serde(borrow, default)]
+    pub(super) stats: GeminiStats<'a>,
 }
 
 #[derive(Deserialize, Default)]
@@ -83,16 +84,32 @@ pub(super) struct GeminiFault<'a> {
 /// The tokens of this process, of all models together.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub(super) struct GeminiStats {
+pub(super) struct GeminiStats<'a> {
     total_tokens: u64,
     /// Includes those from the cache.
     input_tokens: u64,
     /// Without those for thinking, which only the total includes.
     output_tokens: u64,
     cached: u64,
+    /// The same by model.
+    #[serde(borrow)]
+    models: Option<&'a RawValue>,
 }
 
-impl GeminiStats {
+/// The maximum size of the usage by model in bytes.
+const MODELS_MAX: usize = 64 * 1024;
+
+impl GeminiStats<'_> {
+    /// Returns the usage of each model that has any.
+    pub(super) fn models(&self) -> serde_json::Result<Vec<ModelUsage>> {
+        let Some(text) = self.models.map(RawValue::get).filter(|text| text.len() <= MODELS_MAX) else {
+            return Ok(Vec::new());
+        };
+        let models: BTreeMap<String, GeminiStats<'_>> = serde_json::from_str(text)?;
+        let all = models.into_iter().map(|(model, stats)| ModelUsage { model, usage: stats.usage() });
+        Ok(all.filter(|part| part.usage.may_cost()).collect())
+    }
+
     pub(super) fn usage(&self) -> Usage {
         Usage {
             input_tokens: self.input_tokens.saturating_sub(self.cached),

@@ -48,8 +48,10 @@ impl Dialect for Opencode {
             permissions: true,
             mcp: true,
             models: true,
+            model_names: &["*/*"],
             effort: true,
             usage: true,
+            reports_model: true,
             cost: true,
             adoptable: true,
             enforcement: Enforcement {

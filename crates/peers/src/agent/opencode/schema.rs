@@ -97,7 +97,7 @@ impl StepPart<'_> {
             cache_read_tokens: whole(tokens.cache.read),
             cache_write_tokens: whole(tokens.cache.write),
             cost_usd: (self.cost > 0.0).then_some(self.cost),
-            is_partial: false,
+            ..Usage::default()
         }
     }
 }

@@ -39,6 +39,7 @@ impl Dialect for Sim {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             fork: false,
+            model_names: &["*"],
             budget: false,
             slash_commands: false,
             reads_mentions: false,

@@ -26,7 +26,7 @@ pub(super) fn prepare(
 ) -> Prepared {
     let [start, prompt, role] = ["start.json", "prompt", "system"].map(|name| paths.dir.join(name));
     let argv = ["sim", "--plain"].map(str::to_owned).into_iter().chain([start.display().to_string()]);
-    let argv = std::iter::once(turn.settings.driver.program.clone()).chain(argv).collect();
+    let argv = turn.settings.driver.command().into_iter().chain(argv).collect();
     let hook = |event: &str, unanswered: &str| json!([paths.windlass_exe, "hook", event, unanswered]);
     let settings = json!({
         "session": turn.plan.session, "resume": turn.plan.resume, "model": turn.model(),
@@ -163,7 +163,7 @@ impl PlainTokens {
             cache_read_tokens: self.cache_read,
             cache_write_tokens: self.cache_write,
             cost_usd,
-            is_partial: false,
+            ..Usage::default()
         }
     }
 }
@@ -183,6 +183,7 @@ impl PlainEnd {
             usage: self.spent.usage(self.cost_usd),
             cost_is_cumulative: true,
             usage_is_cumulative: false,
+            models: Vec::new(),
             failure: self.failed.map(failure),
             text: self.said,
             structured: self.value,

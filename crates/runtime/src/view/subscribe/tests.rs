@@ -143,6 +143,8 @@ fn ended(node: &str) -> Event {
         unanswered: Vec::new(),
         session: None,
         usage_is_cumulative: false,
+        models: Vec::new(),
+        took_ms: 0,
     };
     Event::SessionEnded { effect: turn(node), end }
 }

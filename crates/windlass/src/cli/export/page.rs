@@ -86,7 +86,7 @@ impl Page {
             News::Finished { outcome, usage, .. } => {
                 self.paragraph(text, &format!("## {}", plain_line(&words::outcome(outcome))));
                 self.item(text, &words::tokens(usage));
-                self.item(text, &words::cost(usage.cost_usd));
+                self.item(text, &words::cost(usage.cost()));
             }
             _ => {}
         }

@@ -14,6 +14,7 @@ use windlass_core::id::{EffectId, NodeId, RunId};
 use windlass_core::run::{FinalStatus, News, Outcome};
 use windlass_core::spec::Spec;
 use windlass_core::time::Moment;
+use windlass_core::usage::{Cost, Usage};
 
 /// The trace while it is collected.
 #[derive(Debug)]
@@ -67,7 +68,12 @@ impl Trace {
             match news {
                 News::NodeStarted { node, kind, .. } => self.node_started(run, node, kind, at),
                 News::NodeFinished { node, outcome, .. } => self.close(&node_key(run, node), outcome, at),
-                News::Finished { outcome, .. } => self.close(&run_key(run), outcome, at),
+                News::Finished { outcome, usage, .. } => {
+                    if let Some(span) = self.find(&run_key(run)) {
+                        cost(span, usage);
+                    }
+                    self.close(&run_key(run), outcome, at);
+                }
                 _ => {}
             }
         }
@@ -150,6 +156,13 @@ impl Trace {
     }
 
     fn turn_ended(&mut self, run: &RunId, effect: &EffectId, end: &SessionEnd, at: Moment) {
+        let spec = self.specs.get(run);
+        let settings = spec.and_then(|spec| spec.sessions.get(&effect.node.in_workflow()));
+        let plan = self.plans.get(&(run.clone(), effect.clone()));
+        let wanted = plan.and_then(|(_, model)| model.clone());
+        let driver = plan.and_then(|(driver, _)| driver.as_deref());
+        let wanted = wanted.or_else(|| settings?.with_driver(driver).driver.model.clone());
+        let priced = spec.map(|spec| spec.prices.settle(end.usage, &end.models, wanted.as_deref()));
         let Some(span) = self.find(&turn_key(run, effect)) else { return };
         span.end = Some(at);
         // The usage of a whole conversation is not the usage of this turn.
@@ -163,9 +176,7 @@ impl Trace {
             ] {
                 span.attributes.insert(name, json!(tokens));
             }
-            if let Some(cost) = usage.cost_usd {
-                span.attributes.insert("windlass.cost_usd", json!(cost));
-            }
+            cost(span, &priced.unwrap_or(*usage));
         }
         span.error = failure(&end.verdict).map(str::to_owned);
     }
@@ -252,6 +263,14 @@ fn provider(driver: &str) -> &str {
         "gemini" => "gcp.gemini",
         other => other,
     }
+}
+
+/// Adds the cost to a span, and what is known about it.
+fn cost(span: &mut Span, usage: &Usage) {
+    let Cost { usd, is_computed, is_partial } = usage.cost();
+    span.attributes.extend(usd.map(|usd| ("windlass.cost_usd", json!(usd))));
+    span.attributes.extend(is_computed.then_some(("windlass.cost_is_computed", json!(true))));
+    span.attributes.extend(is_partial.then_some(("windlass.cost_is_partial", json!(true))));
 }
 
 fn failure(verdict: &SessionVerdict) -> Option<&'static str> {

@@ -522,9 +522,7 @@ impl Human {
         facts.push(span(elapsed / 1000 * 1000));
         let mut usage = self.usage;
         self.below.values().for_each(|below| usage.add(below));
-        if let Some(cost) = usage.cost_usd {
-            facts.push(words::cost(Some(cost)));
-        }
+        facts.extend(words::known_cost(usage.cost()));
         let text = with_keys(&facts.join(self.screen.dot()), self.keys, self.screen);
         self.bottom.draw(self.screen.width, || self.screen.paint(TextTone::Faint, &text))
     }

@@ -400,7 +400,7 @@ mod tests {
         let line = one(News::NodeFinished {
             node: NodeId::new("fix@2"),
             outcome: Outcome::new(FinalStatus::Failed, EndReason::ChecksFailed).because("red"),
-            spent: windlass_core::run::Spent { turns: 2, usage },
+            spent: windlass_core::run::Spent { turns: 2, usage, ..Default::default() },
             took_ms: 1500,
         });
         assert_eq!(line["type"], "node.finished");

@@ -32,7 +32,7 @@ pub(super) fn finished(
 ) -> Vec<String> {
     let is_well = outcome.status == FinalStatus::Completed;
     let mut facts = vec![format!("{name} {}", outcome.status.word()), span(took_ms)];
-    facts.extend(spent.usage.cost_usd.map(|usd| words::cost(Some(usd))));
+    facts.extend(words::known_cost(spent.usage.cost()));
     let mut line = facts.join(screen.dot());
     let (first, below) = words::paragraph(why.unwrap_or_default(), WHY);
     if why.is_some() {
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn a_node_that_is_over_says_how_how_long_and_how_much() {
         let usage = Usage { cost_usd: Some(0.5), ..Usage::default() };
-        let spent = Spent { turns: 1, usage };
+        let spent = Spent { turns: 1, usage, ..Spent::default() };
         let well = Outcome::new(FinalStatus::Completed, EndReason::AllDone);
         assert_eq!(
             finished(Terminal::plain(), "fix", (&well, why(&well)), &spent, 12_000),

@@ -59,7 +59,7 @@ pub(crate) fn summary(screen: Terminal, ending: &RunEnding<'_>) -> Vec<String> {
     facts.push(span(ending.elapsed_ms));
     // A run without turns has no cost.
     if turns.is_some() {
-        facts.extend([tokens(ending.usage), cost(ending.usage.cost_usd)]);
+        facts.extend([tokens(ending.usage), cost(ending.usage.cost())]);
     }
     let (how, why) = words::outcome_lines(ending.outcome);
     let mut lines = vec![String::new()];

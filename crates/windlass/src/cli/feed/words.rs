@@ -7,7 +7,7 @@ use windlass_core::id::NodeId;
 use windlass_core::run::{EndReason, FinalStatus, Outcome, RunState};
 use windlass_core::spec::ForkOrigin;
 use windlass_core::time::Moment;
-use windlass_core::usage::{Usage, dollars};
+use windlass_core::usage::{Cost, Usage, dollars};
 use windlass_runtime::workspace::Absence;
 
 use crate::cli::sanitize::{fitting, plain, plain_line, shorten};
@@ -182,18 +182,37 @@ pub(crate) fn count(value: u64, one: &str) -> String {
     if value == 1 { format!("1 {one}") } else { format!("{} {one}s", number(value)) }
 }
 
-/// Formats a cost, or says that it was not reported.
-pub(crate) fn cost(usd: Option<f64>) -> String {
-    match usd {
-        None => "cost not reported".to_owned(),
-        Some(usd) => dollars(usd),
-    }
+/// Formats a cost, and says how much of it is known: `$0.08`, `at least $0.08 by your prices`.
+pub(crate) fn cost(cost: Cost) -> String {
+    let Some(known) = known_cost(cost) else {
+        let word = if cost.is_partial { "unknown" } else { "not reported" };
+        return format!("cost {word}");
+    };
+    known
+}
+
+/// Formats a cost of which at least a part is known.
+pub(crate) fn known_cost(cost: Cost) -> Option<String> {
+    let least = if cost.is_partial { "at least " } else { "" };
+    let source = if cost.is_computed { " by your prices" } else { "" };
+    Some(format!("{least}{}{source}", dollars(cost.usd?)))
+}
+
+/// Formats a cost for a narrow column: `~` for one by prices, `+` for one of which a part is unknown.
+pub(crate) fn cost_cell(cost: Cost) -> String {
+    let Some(usd) = cost.usd else {
+        return if cost.is_partial { "unknown" } else { "-" }.to_owned();
+    };
+    let (about, more) = (if cost.is_computed { "~" } else { "" }, if cost.is_partial { "+" } else { "" });
+    format!("{about}{}{more}", dollars(usd))
 }
 
 /// Formats the tokens read and written.
 pub(crate) fn tokens(usage: &Usage) -> String {
-    let read = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens;
-    format!("{} tokens in, {} out", number(read), number(usage.output_tokens))
+    let read =
+        usage.input_tokens.saturating_add(usage.cache_read_tokens).saturating_add(usage.cache_write_tokens);
+    let least = if usage.is_partial { "at least " } else { "" };
+    format!("{least}{} tokens in, {} out", number(read), number(usage.output_tokens))
 }
 
 /// Formats a local time: `14:05`.
@@ -285,8 +304,18 @@ mod tests {
     #[test]
     fn numbers_have_separators() {
         assert_eq!([number(7), number(1234), number(1_234_567)], ["7", "1,234", "1,234,567"]);
-        assert_eq!(cost(Some(0.079)), "$0.08");
-        assert_eq!(cost(None), "cost not reported");
+        let known = |is_computed, is_partial| Cost { usd: Some(0.079), is_computed, is_partial };
+        let unknown = Cost { is_partial: true, ..Cost::default() };
+        for (cost_of, shown, cell) in [
+            (known(false, false), "$0.08", "$0.08"),
+            (known(true, false), "$0.08 by your prices", "~$0.08"),
+            (known(false, true), "at least $0.08", "$0.08+"),
+            (known(true, true), "at least $0.08 by your prices", "~$0.08+"),
+            (unknown, "cost unknown", "unknown"),
+            (Cost::default(), "cost not reported", "-"),
+        ] {
+            assert_eq!((cost(cost_of), cost_cell(cost_of)), (shown.to_owned(), cell.to_owned()));
+        }
     }
 
     #[test]

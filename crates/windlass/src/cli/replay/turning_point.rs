@@ -195,7 +195,7 @@ fn spent_by(records: &[Record], effect: &EffectId) -> Spent {
 }
 
 fn is_enough(budget: &Budget, spent: Spent) -> bool {
-    let Spent { turns, usage } = spent;
+    let Spent { turns, usage, .. } = spent;
     let tokens = usage.input_tokens.saturating_add(usage.output_tokens);
     budget.turns.is_none_or(|most| turns <= most)
         && budget.tokens.is_none_or(|most| tokens < most)

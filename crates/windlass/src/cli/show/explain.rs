@@ -288,7 +288,8 @@ fn around_it(around: &EnclosingBlock, is_one_time: bool) -> String {
         }
         BlockProgress::Items { number, done } => {
             let item = number.map(|number| format!(", for item {number}")).unwrap_or_default();
-            format!("in `{node}`, which runs once for each item{item}; {done} done; {how}")
+            let done = done.map(|done| format!("; {done} done")).unwrap_or_default();
+            format!("in `{node}`, which runs once for each item{item}{done}; {how}")
         }
         BlockProgress::Try { is_catch: false } => format!("in `{node}`, which catches a failure; {how}"),
         BlockProgress::Try { is_catch: true } => {
@@ -322,7 +323,7 @@ fn ended(screen: Terminal, seen: &NodeHistory) -> Option<String> {
     facts.extend(nodes::times(seen.times, seen.failed));
     if seen.spent.turns > 0 {
         facts.push(words::count(u64::from(seen.spent.turns), "turn"));
-        facts.push(words::cost(seen.spent.usage.cost_usd));
+        facts.push(words::cost(seen.spent.usage.cost()));
     }
     Some(facts.join(screen.dot()))
 }

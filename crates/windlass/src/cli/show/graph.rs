@@ -53,7 +53,7 @@ fn states(state: &RunState) -> States {
         let fared = DrawnState {
             word: word.to_owned(),
             time: row.took_ms.map(words::span),
-            cost: row.spent.usage.cost_usd.map(|usd| words::cost(Some(usd))),
+            cost: words::known_cost(row.spent.usage.cost()),
         };
         Some((row.node.id.clone(), fared))
     };

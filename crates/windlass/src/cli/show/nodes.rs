@@ -105,7 +105,7 @@ fn cells(row: &NodeRow<'_>) -> [String; 6] {
         times(row.times, row.failed).unwrap_or_default(),
         row.took_ms.map(words::span).unwrap_or_default(),
         turns.map(|turns| words::count(u64::from(turns), "turn")).unwrap_or_default(),
-        row.spent.usage.cost_usd.map(|usd| words::cost(Some(usd))).unwrap_or_default(),
+        words::known_cost(row.spent.usage.cost()).unwrap_or_default(),
     ]
 }
 

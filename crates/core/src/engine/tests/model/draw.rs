@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::super::{Spec, spec_of, test_check};
+use super::laws::prices;
 use crate::graph::builder::{
     ask, check, check_all, clear_context, each, each_of, fail, prompt, review, shell, skill, task_loop,
     turns, wait, wait_for, workflow,
@@ -81,6 +82,7 @@ pub(super) fn any_case() -> impl Strategy<Value = Case> {
             let mut other = spec_of(vec![prompt("x").id("p").into()]);
             other.inputs.insert("n".into(), json!(1));
             spec.others.insert("other".into(), other);
+            spec.price_by(&prices());
             Case { spec, dice }
         })
 }

@@ -7,7 +7,7 @@ use super::world::settles;
 use crate::effect::{Effect, Planned};
 use crate::engine::Decision;
 use crate::engine::allowance::tokens;
-use crate::event::{Event, LandingEnd};
+use crate::event::{Event, LandingEnd, SessionEnd};
 use crate::graph::builder::{Builder, clear_context};
 use crate::graph::upper_bound::{Others, UpperBound, worst};
 use crate::graph::workflow::{
@@ -17,6 +17,7 @@ use crate::graph::workflow::{
 use crate::hook::{HookAnswer, HookKind};
 use crate::id::{EffectId, NodeId, SessionId, Verb};
 use crate::looping::LoopMode;
+use crate::price::{ModelPrice, PriceTable};
 use crate::run::{
     ActiveNode, Activity, BranchState, EachItem, EndReason, FinalStatus, Lifecycle, News, ParallelState,
     Round, RoundPhase, RunState, Spent, TaskRounds, Waiting,
@@ -24,6 +25,7 @@ use crate::run::{
 use crate::spec::Spec;
 use crate::tasks::TaskId;
 use crate::time::Moment;
+use crate::usage::Usage;
 
 /// The facts about a node that the laws need.
 struct Known {
@@ -72,6 +74,8 @@ pub(super) struct Laws {
     /// The number of times that the run was continued.
     continued: u32,
     children_in_all: Spent,
+    /// The part of both that `finally` spent, to which no budget of the run applies.
+    last: Spent,
     /// The number of ends so far, which is part of the names in `finally`.
     ends: u32,
     /// The number of times that `finally` began since the run ended or continued last.
@@ -118,6 +122,7 @@ impl Laws {
             child_began: BTreeMap::new(),
             continued: 0,
             children_in_all: Spent::default(),
+            last: Spent::default(),
             ends: 0,
             finals: 0,
             ended: None,
@@ -319,19 +324,33 @@ impl Laws {
     fn count_spending(&mut self, before: Option<&Before>, event: &Event) {
         let is_open = |effect: &EffectId| before.is_some_and(|before| before.open.contains(effect));
         match event {
-            Event::SessionEnded { effect, end } if is_open(effect) => self.own.usage.add(&end.usage),
+            Event::SessionEnded { effect, end } if is_open(effect) => {
+                let usage = priced(end);
+                self.own.usage.add(&usage);
+                if self.is_last(&effect.node) {
+                    self.last.usage.add(&usage);
+                }
+            }
             Event::RunSpent { effect, spent } if is_open(effect) => self.child(effect, spent),
             Event::RunEnded { effect, end } if is_open(effect) => self.child(effect, &end.spent),
             _ => {}
         }
     }
 
+    fn is_last(&self, node: &NodeId) -> bool {
+        self.nodes.get(&node.in_workflow()).is_some_and(|known| known.is_last)
+    }
+
     fn child(&mut self, effect: &EffectId, spent: &Spent) {
         let earlier = self.children.insert(effect.node.clone(), *spent).unwrap_or_default();
         let mut all = self.own;
         all.add(&self.children_in_all);
+        let all = all.since(&self.last);
         let fresh = spent.since(&earlier);
         self.children_in_all.add(&fresh);
+        if self.is_last(&effect.node) {
+            return self.last.add(&fresh);
+        }
         if fresh.turns == 0 || self.has_plugin {
             return;
         }
@@ -372,6 +391,9 @@ impl Laws {
 
     fn turn_begins(&mut self, node: &NodeId) {
         self.own.turns += 1;
+        if self.is_last(node) {
+            self.last.turns += 1;
+        }
         let session = self.in_round(node);
         let turns = self.turns.entry(session.clone()).or_default();
         *turns += 1;
@@ -472,6 +494,10 @@ impl Laws {
         all.turns += self.first_turns(state);
         let said = &state.spent;
         assert_eq!(tokens(&said.usage), tokens(&all.usage), "every token is counted once; {}", self.told());
+        let (cost, known) = (said.usage.cost(), all.usage.cost());
+        let is_same = (cost.usd.unwrap_or(-1.0) - known.usd.unwrap_or(-1.0)).abs() < 1e-9;
+        let is_as_known = (cost.is_computed, cost.is_partial) == (known.is_computed, known.is_partial);
+        assert!(is_same && is_as_known, "{cost:?} is not {known:?}; {}", self.told());
         if self.has_plugin {
             assert!(said.turns >= all.turns, "every turn is counted; {}", self.told());
         } else {
@@ -481,9 +507,11 @@ impl Laws {
         let turns: Vec<&Planned> = step.effects.iter().filter(is_turn).collect();
         let goes_on = step.news.iter().any(is_held);
         let budget = &self.spec.budget;
-        if (turns.is_empty() && !goes_on) || self.is_released(step) {
+        let is_last = matches!(state.lifecycle, Lifecycle::Finally { .. });
+        if (turns.is_empty() && !goes_on) || self.is_released(step) || is_last {
             return;
         }
+        let all = all.since(&self.last);
         let is_first = goes_on || turns.iter().any(|planned| planned.id.attempt == 1);
         if let (Some(most), true, false) = (budget.turns, is_first, self.has_plugin) {
             assert!(all.turns <= most, "turn {} of {most} begins; {}", all.turns, self.told());
@@ -776,4 +804,29 @@ fn is_finally(step: &Drawn) -> bool {
 
 fn any_in(step: &Drawn, which: &impl Fn(&Drawn) -> bool) -> bool {
     which(step) || step.kind.blocks().iter().any(|block| block.body.iter().any(|step| any_in(step, which)))
+}
+
+/// The model that has a price.
+pub(super) const PRICED: &str = "priced";
+const INPUT: f64 = 1_300.0;
+const OUTPUT: f64 = 4_100.0;
+
+/// Returns the prices of a run.
+pub(super) fn prices() -> PriceTable {
+    let price = ModelPrice { input: INPUT, output: OUTPUT, cached_input: 0.0, cache_write: 0.0 };
+    PriceTable([(PRICED.to_owned(), price)].into())
+}
+
+/// Returns the usage of a turn with what it costs.
+fn priced(end: &SessionEnd) -> Usage {
+    let usage = end.usage;
+    let is_spent = usage.input_tokens + usage.output_tokens > 0;
+    match end.models.first().map(|part| part.model.as_str()) {
+        Some(PRICED) if is_spent => {
+            let cost = usage.input_tokens as f64 * INPUT + usage.output_tokens as f64 * OUTPUT;
+            Usage { cost_usd: Some(cost / 1e6), is_cost_computed: true, ..usage }
+        }
+        Some(_) => Usage { is_cost_partial: is_spent, ..usage },
+        None => usage,
+    }
 }

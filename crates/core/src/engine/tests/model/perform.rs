@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::super::{result, session_end};
+use super::laws::PRICED;
 use super::world::{Event, World};
 use crate::effect::{Effect, Planned};
 use crate::engine::Ledger;
@@ -18,7 +19,7 @@ use crate::run::{EndReason, FinalStatus, Outcome, SessionPhase, Spent};
 use crate::snapshot::{FolderSnapshot, SnapshotName};
 use crate::spec::Spec;
 use crate::tasks::{Attempts, Claim, Deadlock, TaskId, TaskStatus};
-use crate::usage::Usage;
+use crate::usage::{ModelUsage, Usage};
 
 impl World {
     /// Does what is wanted, well or badly.
@@ -74,6 +75,7 @@ impl World {
                         target: None,
                         commit: (self.roll(4) > 0).then(|| "base".into()),
                     },
+                    false if self.roll(2) == 0 => WorktreeEnd::Conflict { why: "both".into() },
                     false => WorktreeEnd::Failed { why: "why not".into() },
                 };
                 Event::WorktreeMade { effect, end }
@@ -180,7 +182,7 @@ impl World {
     }
 
     fn session_end(&mut self) -> SessionEnd {
-        let verdict = match self.seldom(11) {
+        let verdict = match self.seldom(12) {
             0..=3 => SessionVerdict::Completed,
             4 => {
                 let hour = self.at.plus_ms(3_600_000);
@@ -190,20 +192,25 @@ impl World {
             6 | 7 => SessionVerdict::Interrupted { what: "killed".into() },
             8 => SessionVerdict::TimedOut,
             9 => SessionVerdict::Failed { cause: SessionFailure::Model, what: "404".into() },
+            10 => SessionVerdict::Failed { cause: SessionFailure::NoConversation, what: "not found".into() },
             _ => SessionVerdict::Failed { cause: Default::default(), what: "broken".into() },
         };
         let words = ["SIGNAL", "words", "<status>passing</status>"][self.roll(3)];
         let tokens = self.roll(60);
         // Money is not a round number: what is written must be read as the same.
         let cost = f64::from(u16::try_from(tokens).unwrap_or(0)) / 299.7;
+        let reported = ["", "", PRICED, "another model"][self.roll(4)];
+        let usage = Usage {
+            output_tokens: tokens as u64,
+            input_tokens: tokens as u64 / 3,
+            cost_usd: reported.is_empty().then_some(cost),
+            ..Usage::default()
+        };
+        let of_model = ModelUsage { model: reported.to_owned(), usage };
         SessionEnd {
             last_message: Some(words.into()),
-            usage: Usage {
-                output_tokens: tokens as u64,
-                input_tokens: tokens as u64 / 3,
-                cost_usd: Some(cost),
-                ..Usage::default()
-            },
+            usage,
+            models: (!reported.is_empty()).then_some(of_model).into_iter().collect(),
             tool_calls: u32::from(self.seldom(16) == 15),
             spoke: self.roll(4) < 3,
             value: (self.roll(3) < 2).then(|| json!({"cost": cost})),
@@ -223,7 +230,7 @@ impl World {
         for _ in 0..more {
             if (Allowance { budget, spent }).is_spent().is_none() {
                 let usage = Usage { output_tokens: 7, cost_usd: Some(1.0 / 7.0), ..Usage::default() };
-                spent.add(&Spent { turns: 1, usage });
+                spent.add(&Spent { turns: 1, usage, ..Spent::default() });
             }
         }
         if self.roll(3) == 2 {

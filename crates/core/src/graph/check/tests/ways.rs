@@ -422,7 +422,7 @@ fn a_budget_is_enough_for_the_least_it_takes() {
         said(builder),
         [
             "error: the budget allows 2 turns, but at least 6 are needed → budget",
-            "error: the budget allows 60 s, but the waits take at least 90 s → budget",
+            "error: the budget allows 1m, but the waits take at least 90s → budget",
         ]
     );
     let none = Budget { turns: Some(0), ..Budget::default() };

@@ -91,7 +91,7 @@ impl ClaudeTokens {
             cache_read_tokens: self.cache_read_input_tokens.unwrap_or_default(),
             cache_write_tokens: self.cache_creation_input_tokens.unwrap_or_default(),
             cost_usd: None,
-            is_partial: false,
+            ..Usage::default()
         }
     }
 }

@@ -45,7 +45,7 @@ struct ResultLine<'a> {
 
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-struct ModelUsage {
+struct ClaudeModelUsage {
     input_tokens: u64,
     output_tokens: u64,
     cache_read_input_tokens: u64,
@@ -74,25 +74,31 @@ pub(super) fn read(line: &str, out: &mut Vec<AgentEvent>) -> serde_json::Result<
         usage,
         cost_is_cumulative,
         usage_is_cumulative: false,
+        models: Vec::new(),
         num_turns: line.num_turns,
     })));
     Ok(())
 }
 
+/// The beginning of the error about a conversation to resume that the CLI does not have.
+const NO_CONVERSATION: &str = "No conversation found";
+
 /// Describes the failure of a turn. `subtype` is `success` even for an API error.
 fn failure(line: &ResultLine<'_>) -> TurnFailure {
     let reason = line.terminal_reason.as_deref().unwrap_or_default();
+    let errors = line.errors.as_ref().map(|errors| errors.0.as_slice()).unwrap_or_default();
+    let is_lost = line.num_turns == 0 && errors.iter().any(|error| error.starts_with(NO_CONVERSATION));
     let cause = match reason {
         "api_error" => FailureCause::Api(trouble(line.api_error_status, "")),
         "aborted_tools" | "aborted_streaming" => FailureCause::CutOff,
         _ if line.subtype.starts_with("error_max_") => FailureCause::OwnLimit,
+        _ if is_lost => FailureCause::NoConversation,
         _ => FailureCause::Other,
     };
     let word = match line.subtype.as_str() {
         "success" | "" => reason,
         subtype => subtype,
     };
-    let errors = line.errors.as_ref().map(|errors| errors.0.as_slice()).unwrap_or_default();
     TurnFailure { cause, word: word.to_owned(), said: errors.first().or(line.result.as_ref()).cloned() }
 }
 
@@ -103,7 +109,7 @@ fn failure(line: &ResultLine<'_>) -> TurnFailure {
 /// conversation includes earlier turns.
 fn result_usage(line: &ResultLine<'_>) -> serde_json::Result<(Usage, bool)> {
     let said = line.model_usage_since_last_result.map(RawValue::get).filter(|said| said.len() <= MODELS_MAX);
-    let models: Option<BTreeMap<String, ModelUsage>> = match said {
+    let models: Option<BTreeMap<String, ClaudeModelUsage>> = match said {
         Some(said) => serde_json::from_str(said)?,
         None => None,
     };
@@ -119,7 +125,7 @@ fn result_usage(line: &ResultLine<'_>) -> serde_json::Result<(Usage, bool)> {
             cache_read_tokens: model.cache_read_input_tokens,
             cache_write_tokens: model.cache_creation_input_tokens,
             cost_usd: Some(model.cost_usd),
-            is_partial: false,
+            ..Usage::default()
         });
     }
     Ok((sum, false))

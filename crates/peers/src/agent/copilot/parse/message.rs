@@ -23,6 +23,8 @@ pub(super) const NO_TOKENS: Usage = Usage {
     cache_write_tokens: 0,
     cost_usd: None,
     is_partial: true,
+    is_cost_computed: false,
+    is_cost_partial: false,
 };
 
 #[derive(Deserialize)]

@@ -35,7 +35,7 @@ fn spent(times: u64) -> Usage {
         cache_read_tokens: 200 * times,
         cache_write_tokens: 5 * times,
         cost_usd: Some(0.25 * times as f64),
-        is_partial: false,
+        ..Usage::default()
     }
 }
 
