@@ -2,6 +2,8 @@
 //!
 //! [`order`](super::order) checks that an output is available in time.
 
+use serde_json::Value;
+
 use super::UnreadParts;
 use super::comparisons;
 use super::context::CheckContext;
@@ -36,6 +38,13 @@ pub(super) fn look(
 ) {
     let there = There { outline, known, unread: doubts };
     for node in &outline.nodes {
+        if let NodeKind::Each(EachNode { items: ListSource::Literal(items), .. }) = &node.node.kind
+            && let Some(index) = items.iter().position(has_template)
+        {
+            let text = "an item of a list that is written out is no template, so nothing is filled in";
+            let hint = "write the list as an expression: `in: \"[inputs.first, 'second']\"`";
+            found.node(node, GraphDiagnostic::error(None, "each.in", text).hint(hint).item(index));
+        }
         for (number, from) in node.node.computed.iter().filter(|_| !doubts.values && !doubts.nodes) {
             let number = (number.field(&node.node.kind), *number);
             if let Some(finding) = comparisons::look_at_number(outline, known, node, number, from) {
@@ -53,6 +62,16 @@ pub(super) fn look(
                 }
             }
         }
+    }
+}
+
+/// Returns whether a value, or a part of it, is a text with a template.
+fn has_template(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains("{{") || text.contains("{%"),
+        Value::Array(items) => items.iter().any(has_template),
+        Value::Object(members) => members.values().any(has_template),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
 

@@ -443,7 +443,7 @@ fn the_tools_of_a_session_exist_and_their_patterns_can_match() {
     assert_eq!(
         with(&["Raed", "Bash(git", "Bash(a && b)", "sing"]),
         [
-            "error: there is no tool `raed` → look.tools[0] (did you mean `Read`?)",
+            "error: there is no tool `Raed` → look.tools[0] (did you mean `Read`?)",
             "error: the brackets in `Bash(git` are empty or do not match → look.tools[1] (write `NAME` or `NAME(PATTERN)`: `Bash(git diff:*)`)",
             "error: `Bash(a && b)`: Windlass checks each command of a line separately, so no command can match this → look.tools[2] (write one rule for each command)",
             "error: there is no tool `sing` → look.tools[3]",
