@@ -184,5 +184,7 @@ pub enum FailureCause {
     CutOff,
     /// The agent reached a limit of its own CLI, on turns or money.
     OwnLimit,
+    /// The CLI does not find the conversation that it was asked to continue.
+    NoConversation,
     Other,
 }

@@ -112,6 +112,9 @@ pub enum Effect {
         /// The branch to start from. `None` means the branch of the workspace.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         target: Option<String>,
+        /// The branches with the work of the task's dependencies. The worktree starts from them instead.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        from: Vec<String>,
     },
     /// Merge the target into the branch of a task's worktree, with the target's version of the files
     /// in conflict. Settled by `WorktreeMade`.

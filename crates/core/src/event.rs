@@ -370,6 +370,10 @@ pub enum WorktreeEnd {
     Failed {
         why: String,
     },
+    /// The branches to start from conflict with each other. Other worktrees can still be made.
+    Conflict {
+        why: String,
+    },
 }
 
 /// The result of landing the commits of a worktree.
@@ -578,6 +582,8 @@ pub enum SessionFailure {
     Model,
     /// The agent reached a limit of its own CLI, on turns or money.
     OwnLimit,
+    /// The agent CLI does not find the conversation that it was asked to continue.
+    NoConversation,
     Process,
     /// The agent printed output that Windlass cannot read.
     Unreadable,

@@ -46,6 +46,10 @@ pub struct Launch {
     /// limit.
     #[serde(default)]
     pub output_max: Option<u64>,
+    /// The files, and the folders with all that is in them, in which the child and its descendants may write. The
+    /// host starts no child that the kernel does not hold to it. `None` means no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub writes_in: Option<Vec<String>>,
 }
 
 /// A field that identifies a line of JSON, such as `"type": "result"`.

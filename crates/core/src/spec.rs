@@ -289,12 +289,22 @@ pub struct AgentCommand {
     pub name: String,
     /// The absolute path of the program, found before the run.
     pub program: String,
+    /// The words of the command after the program. They come before all other arguments.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub words: Vec<String>,
     /// The model, in the CLI's own words.
     #[serde(default)]
     pub model: Option<String>,
     /// Arguments that the user adds after `--`.
     #[serde(default)]
     pub args: Vec<String>,
+}
+
+impl AgentCommand {
+    /// Returns the program and the words of the command, to which a driver adds its arguments.
+    pub fn command(&self) -> Vec<String> {
+        std::iter::once(&self.program).chain(&self.words).cloned().collect()
+    }
 }
 
 /// A plugin folder given to the agent.

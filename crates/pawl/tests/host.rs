@@ -279,3 +279,27 @@ fn a_folder_that_is_not_there_is_an_error_of_the_host() {
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).starts_with("windlass host: /no/such/folder: "));
 }
+
+#[test]
+fn a_child_writes_only_where_it_may() {
+    let mut folder = shell(
+        "echo x > made; echo x > ../outside/kept; rm ../outside/kept; mkdir ../outside/folder; mv made ../outside; \
+         (cd ../outside && echo x > new); echo x > /dev/null && echo x > ../one && echo x >> made",
+    );
+    fs::create_dir(folder.file("outside")).unwrap();
+    fs::write(folder.file("outside/kept"), "kept").unwrap();
+    fs::write(folder.file("one"), "").unwrap();
+    let places = ["work", "one", "is-not-there"].map(|name| folder.file(name).display().to_string());
+    folder.launch.writes_in = Some([places.as_slice(), &["/dev/null".to_owned()]].concat());
+    let exit = folder.run_host();
+    if exit.spawn_error.as_ref().is_some_and(|why| why.contains("no Landlock")) {
+        // A child that cannot be held is not started.
+        return assert!(!folder.work("made").exists());
+    }
+    assert_eq!(exit, exited(0));
+    let names = fs::read_dir(folder.file("outside")).unwrap().map(|entry| entry.unwrap().file_name());
+    assert_eq!(names.collect::<Vec<_>>(), ["kept"], "{}", folder.read(files::STDERR));
+    assert_eq!(folder.read("outside/kept"), "kept");
+    assert_eq!(folder.read("one"), "x\n");
+    assert_eq!(fs::read_to_string(folder.work("made")).unwrap(), "x\nx\n");
+}

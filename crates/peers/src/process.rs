@@ -231,6 +231,7 @@ mod tests {
             grace_ms: 1,
             merge_stderr: false,
             output_max: None,
+            writes_in: None,
         };
         let crash = [
             ("WINDLASS_CRASH_AT".to_owned(), "host:1".to_owned()),

@@ -199,6 +199,16 @@ fn prompted(response: &str) -> SessionEnd {
 }
 
 #[test]
+fn a_conversation_that_the_agent_does_not_find_is_its_own_failure() {
+    let stream = r#"{"jsonrpc":"2.0","id":"windlass-initialize","result":{"protocolVersion":1,"agentCapabilities":{"loadSession":true}}}
+{"jsonrpc":"2.0","id":"windlass-session","error":{"code":-32603,"message":"Internal error","data":{"details":"No previous sessions found for this project."}}}
+"#;
+    let SessionVerdict::Failed { cause, what } = end(stream).verdict else { panic!() };
+    assert_eq!(what, "session: Internal error: No previous sessions found for this project.");
+    assert_eq!(cause, SessionFailure::NoConversation);
+}
+
+#[test]
 fn the_reason_to_stop_is_the_verdict() {
     let stopped = |reason: &str| prompted(&format!(r#""result":{{"stopReason":"{reason}"}}"#)).verdict;
     assert_eq!(stopped("end_turn"), SessionVerdict::Completed);
@@ -403,6 +413,32 @@ async fn a_conversation_goes_on_wherever_its_owner_died_and_no_line_is_sent_twic
         expected.sort_unstable();
         assert_eq!(lines, expected, "killed after {left}");
     }
+}
+
+#[tokio::test]
+async fn an_agent_that_dies_with_an_open_prompt_did_not_complete_its_turn() {
+    let response =
+        |id: &str, result: Value| json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string();
+    let said = [
+        response("windlass-initialize", json!({ "protocolVersion": 1 })),
+        response("windlass-session", json!({ "sessionId": "s" })),
+        response("windlass-prompt-1", json!({ "stopReason": "end_turn" })),
+    ];
+    let sent = |id: &str| json!({ "jsonrpc": "2.0", "id": id, "method": "session/prompt", "params": { "sessionId": "s", "prompt": [] } });
+    let verdict_of = |sent: &[Value]| {
+        let input: Vec<String> = sent.iter().map(|line| format!("{line}\n")).collect();
+        let dir = folder(input.concat().as_bytes());
+        std::fs::write(dir.path().join("stdout"), said.join("\n") + "\n").unwrap();
+        let killed = ExitFile { code: None, signal: Some(9), ..exit() };
+        let watcher = Watcher::start().unwrap();
+        let mut channel = Channel::of_lines(&*acp(), &watcher, dir.path(), None);
+        channel.read_rest();
+        channel.sum_up(&*acp(), ProcessEnd::Exited(&killed)).verdict
+    };
+    let first = sent("windlass-prompt-1");
+    assert_eq!(verdict_of(std::slice::from_ref(&first)), SessionVerdict::Completed);
+    let open = verdict_of(&[first, sent("windlass-prompt-2")]);
+    assert!(matches!(open, SessionVerdict::Interrupted { .. }), "{open:?}");
 }
 
 #[tokio::test]

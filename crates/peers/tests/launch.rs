@@ -30,8 +30,13 @@ struct Given {
 }
 
 fn spec() -> Given {
-    let driver =
-        AgentCommand { name: "claude".into(), program: "/bin/claude".into(), model: None, args: vec![] };
+    let driver = AgentCommand {
+        name: "claude".into(),
+        program: "/bin/claude".into(),
+        words: vec![],
+        model: None,
+        args: vec![],
+    };
     let node = SessionSettings {
         driver,
         models: Vec::new(),
@@ -227,8 +232,13 @@ fn a_schema_is_an_argument_where_the_cli_can_take_it() {
 #[test]
 fn the_rehearsal_agent_takes_the_same_after_its_own_word() {
     let mut spec = spec();
-    spec.node.driver =
-        AgentCommand { name: "sim".into(), program: "/b/windlass".into(), model: None, args: vec![] };
+    spec.node.driver = AgentCommand {
+        name: "sim".into(),
+        program: "/b/windlass".into(),
+        words: vec![],
+        model: None,
+        args: vec![],
+    };
     let argv = prepared(&spec, &plan(), &UserEnvironment::default()).launch.argv;
     assert_eq!(argv[..3], ["/b/windlass".to_owned(), "sim".into(), "-p".into()]);
 }

@@ -265,6 +265,14 @@ fn limits_of_the_cli_itself_are_failures_with_their_names() {
 }
 
 #[test]
+fn a_conversation_that_the_cli_does_not_find_is_its_own_failure() {
+    let stream = r#"{"type":"result","subtype":"error_during_execution","is_error":true,"num_turns":0,"errors":["No conversation found with session ID: 1"]}"#;
+    let SessionVerdict::Failed { what, cause } = end(stream, &exit(1)).verdict else { panic!() };
+    assert_eq!(what, "error_during_execution: No conversation found with session ID: 1");
+    assert_eq!(cause, SessionFailure::NoConversation);
+}
+
+#[test]
 fn several_results_add_up_and_the_cost_so_far_is_taken_once() {
     let result = |cost: &str| {
         format!(

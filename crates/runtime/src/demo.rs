@@ -12,6 +12,9 @@ use windlass_peers::git::{GitError, git};
 
 /// The start of the name of a demo folder.
 pub const PREFIX: &str = "windlass-demo-";
+/// The start of the name of a folder in which the conformance suite plays. It is short, because the paths of
+/// sockets have a small limit.
+pub const SUITE_PREFIX: &str = "wlsuite-";
 /// Marks a demo folder that is removed with its demo. The file is locked while the demo runs.
 const MARKER: &str = "playing.lock";
 /// The maximum depth at which a demo folder contains host locks.
@@ -48,10 +51,11 @@ pub fn mark(stage: &Path) -> io::Result<RunningDemo> {
     Ok(RunningDemo { _lock: lock })
 }
 
-/// Removes the folders of this user's killed demos. Folders that cannot be removed stay until the next call.
+/// Removes the folders of this user's killed demos and suites. Folders that cannot be removed stay until the next call.
 pub fn remove_stale(temp: &Path) {
     let entries = fs::read_dir(temp).into_iter().flatten().flatten();
-    let named = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX));
+    let is_named = |name: &str| [PREFIX, SUITE_PREFIX].iter().any(|prefix| name.starts_with(prefix));
+    let named = entries.filter(|entry| is_named(&entry.file_name().to_string_lossy()));
     for stage in named.map(|entry| entry.path()) {
         if let Some(_lock) = take_stale(&stage) {
             let _ = fs::remove_dir_all(&stage);

@@ -62,7 +62,7 @@ impl DriverLimit {
     /// Returns the strength in a word.
     pub fn word(&self) -> &'static str {
         match self.hold {
-            Hold::Enforced => "enforced",
+            Hold::Enforced | Hold::ByKernel => "enforced",
             Hold::Asked => "asked",
             Hold::Impossible => "no",
         }
@@ -117,7 +117,7 @@ fn report(home: &Home, driver: &dyn Dialect) -> DriverReport {
         ok: version.is_some(),
         login: login(home, driver),
         capabilities: rows(driver.capabilities()),
-        limits: limits(driver.capabilities().enforcement),
+        limits: limits(driver.capabilities().enforcement.on_this_machine()),
         problem,
         advice,
         program: found.ok(),

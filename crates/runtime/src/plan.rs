@@ -58,7 +58,7 @@ pub(crate) use losses::entity_driver;
 pub(crate) use nodes::called as called_workflows;
 pub(crate) use own_worktree::uncommitted;
 pub use own_worktree::{PlannedWorktree, WantedBranch};
-use session_settings::PlanInputs;
+use session_settings::{PLAY_AS, PlanInputs};
 
 /// A request to run something.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -300,7 +300,9 @@ pub fn is_simulated(home: &Home, spec: &Spec) -> bool {
     let is_own = |settings: &SessionSettings| {
         let driver = &settings.driver;
         let is_inside = home.agents.named(&driver.name).is_some_and(|dialect| dialect.program().is_none());
-        is_inside && own.as_deref() == Some(Path::new(&driver.program))
+        // The driver of another CLI runs it.
+        let is_named = driver.words.iter().map(String::as_str).take(PLAY_AS.len()).eq(PLAY_AS);
+        (is_inside || is_named) && own.as_deref() == Some(Path::new(&driver.program))
     };
     std::iter::once(spec).chain(spec.others.values()).any(|part| part.sessions.values().any(is_own))
 }

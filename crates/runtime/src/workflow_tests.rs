@@ -128,7 +128,16 @@ fn ready<'t>(
     let test = &found.test;
     let planned = plan(home, &request(wanted, found)).map_err(|problem| {
         let text = format!("the workflow of test `{}` cannot be planned", test.name);
-        let mut parts = vec![ProblemPart::from(test.error(&text, problem.hint.clone()))];
+        // A hint for the command line would not help in a test.
+        let is_of_command_line = |hint: &String| hint.contains("windlass run") || hint.contains("--input");
+        let hint = match problem.hint.filter(|hint| !is_of_command_line(hint)) {
+            Some(hint) => hint,
+            None => {
+                "give the test what the workflow needs: `input: TEXT`, `inputs: { NAME: VALUE }`".to_owned()
+            }
+        };
+        let hint = (problem.class == UserErrorKind::Usage).then_some(hint);
+        let mut parts = vec![ProblemPart::from(test.error(&text, hint))];
         parts.extend(problem.parts);
         parts
     })?;

@@ -39,7 +39,8 @@ impl Sealed {
         if usable { Sealed::within(memory) } else { Sealed::new() }
     }
 
-    fn within(parent: &Path) -> Sealed {
+    /// Makes a place below a folder, for tests in which the temporary folder is special.
+    pub fn within(parent: &Path) -> Sealed {
         // A short name, because socket paths have a small limit.
         let folder = tempfile::Builder::new().prefix("wl").tempdir_in(parent).expect("a temporary folder");
         let sealed = Sealed { folder };

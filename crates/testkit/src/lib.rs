@@ -1,7 +1,7 @@
 //! Helpers for tests, which no shipped crate may use.
 //!
-//! - [`model`]: a scripted model on 127.0.0.1, which speaks the APIs of the agent CLIs.
-//! - [`recipe`]: the files and variables with which an agent CLI uses that model.
+//! - [`model`]: a scripted model on 127.0.0.1, which speaks the APIs of the agent CLIs, from `windlass-pawl`.
+//! - [`recipe`]: the files and variables with which an agent CLI uses that model, from there too.
 //! - [`env`]: an isolated place: folders, a git repository and its own environment.
 //! - [`recorder`]: a model that keeps the requests of any agent CLI, and refuses them.
 //! - [`programs`]: finds the `windlass` binary. [`agents`]: finds the agent CLIs. [`skip!`]: skips a test

@@ -10,8 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use serde_json::{Value, json};
-
-use crate::model::http;
+use windlass_pawl::model::http;
 
 /// A received request.
 #[derive(Debug, Clone, PartialEq, Eq)]

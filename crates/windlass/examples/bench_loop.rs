@@ -1,7 +1,7 @@
-//! `windlass loop` with the real Claude Code on a scripted model, compared with a bare shell loop; CPU per turn.
+//! `windlass loop` with each real agent CLI on a scripted model, compared with a bare shell loop; CPU per turn.
 //!
-//! `cargo xtask bench loop`, or `cargo run --release -p windlass --example bench_loop [TURNS] [ROUNDS]` after
-//! `cargo build --release`.
+//! `cargo xtask bench loop`, or `cargo run --release -p windlass --example bench_loop [TURNS] [ROUNDS] [CLI ...]`
+//! after `cargo build --release`. Without a CLI, all that are installed take part, and then runs that wait.
 //!
 //! Both loops run the same turns: the agent appends a line to a file by its shell tool and stops. They take
 //! turns in being first. The bare loop takes no snapshots and has no log and no hooks.
@@ -30,8 +30,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use windlass_testkit::agents::Agent;
-use windlass_testkit::programs::on_path;
-use windlass_testkit::{Model, Sealed, eventually, procs, reply, say, tool};
+use windlass_testkit::programs::{cache_folder, on_path};
+use windlass_testkit::{Model, Sealed, eventually, procs, reply, say, shell};
 
 /// The file to which the agent and git add what they used.
 const USED: &str = "BENCH_USED";
@@ -44,6 +44,29 @@ const WAITING: usize = 20;
 const WATCHED: Duration = Duration::from_secs(20);
 const PROMPT: &str = "Append a line to progress.txt and stop.";
 
+/// An agent CLI under measurement.
+#[derive(Clone, Copy)]
+struct Cli {
+    name: &'static str,
+    /// The words of one turn in a bare loop, before the prompt. Nobody is asked for a permission.
+    bare: &'static [&'static str],
+}
+
+const CLIS: [Cli; 5] = [
+    Cli { name: "claude", bare: &["--permission-mode", "bypassPermissions", "-p"] },
+    Cli { name: "codex", bare: &["exec", "--json", "--dangerously-bypass-approvals-and-sandbox"] },
+    Cli { name: "opencode", bare: &["run", "--format", "json"] },
+    Cli { name: "copilot", bare: &["--allow-all-tools", "-p"] },
+    Cli { name: "gemini", bare: &["--yolo", "-p"] },
+];
+
+/// A CLI with its program.
+#[derive(Clone)]
+struct Subject {
+    cli: Cli,
+    bin: PathBuf,
+}
+
 fn main() -> ExitCode {
     let mut args = std::env::args_os();
     let name = args.next().map(PathBuf::from).unwrap_or_default();
@@ -51,14 +74,24 @@ fn main() -> ExitCode {
     if let Some(real) = std::env::var_os(format!("{REAL}{name}")) {
         return measured(&name, real, args);
     }
-    let mut numbers = args.map(|arg| arg.to_str().unwrap().parse::<usize>().unwrap());
-    let (turns, rounds) = (numbers.next().unwrap_or(10), numbers.next().unwrap_or(5));
-    let claude = Agent::named("claude");
-    match claude.bin() {
-        Some(bin) => compare(&bin, turns, rounds),
-        None => println!("{}, so there is no comparison with a bare loop", claude.why_not()),
+    let args: Vec<String> = args.map(|arg| arg.into_string().unwrap()).collect();
+    let (numbers, names): (Vec<_>, Vec<_>) = args.iter().partition(|arg| arg.parse::<usize>().is_ok());
+    let number = |nth: usize, default| numbers.get(nth).map_or(default, |text| text.parse().unwrap());
+    let (turns, rounds) = (number(0, 8), number(1, 3));
+    // What an owner leaves behind ends below this process.
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid())).unwrap();
+    let hook = hook_cpu();
+    println!("CPU of one `windlass hook` {:.2} ms", ms(hook));
+    for cli in CLIS.into_iter().filter(|cli| names.is_empty() || names.iter().any(|name| *name == cli.name)) {
+        let agent = Agent::named(cli.name);
+        match agent.bin() {
+            Some(bin) => compare(&Subject { cli, bin }, hook, turns, rounds),
+            None => println!("{}, so there is no comparison with a bare loop", agent.why_not()),
+        }
     }
-    wait_for_people();
+    if names.is_empty() {
+        wait_for_people();
+    }
     ExitCode::SUCCESS
 }
 
@@ -74,23 +107,19 @@ fn measured(name: &str, real: OsString, args: impl Iterator<Item = OsString>) ->
     ExitCode::from(u8::try_from(code).unwrap())
 }
 
-fn compare(claude: &Path, turns: usize, rounds: usize) {
-    let hook = hook_cpu();
-    println!("CPU of one `windlass hook` {:.2} ms", ms(hook));
+fn compare(subject: &Subject, hook: Duration, turns: usize, rounds: usize) {
     let (mut ratios, mut bare, mut ours, mut own, mut git, mut agent) =
         (vec![], vec![], vec![], vec![], vec![], vec![]);
-    // What an owner leaves behind ends below this process.
-    rustix::process::set_child_subreaper(Some(rustix::process::getpid())).unwrap();
     // The first start of a program reads it from the disk.
-    measure_bare(claude, 1);
+    measure_bare(subject, 1);
     for round in 0..rounds {
         let (mut is_bare, mut took) = (round % 2 == 0, [0.0; 2]);
         for _ in 0..2 {
             if is_bare {
-                took[0] = measure_bare(claude, turns).as_secs_f64();
+                took[0] = measure_bare(subject, turns).as_secs_f64();
             } else {
-                took[1] = measure_windlass(claude, turns).as_secs_f64();
-                let loop_time = measure_cpu(claude, turns);
+                took[1] = measure_windlass(subject, turns).as_secs_f64();
+                let loop_time = measure_cpu(subject, turns);
                 let per_turn = |cpu: Duration| ms(cpu) / turns as f64;
                 let beside = hook * loop_time.hooks;
                 own.push(per_turn(loop_time.own + beside));
@@ -103,11 +132,11 @@ fn compare(claude: &Path, turns: usize, rounds: usize) {
         bare.push(took[0]);
         ours.push(took[1]);
     }
-    println!("{turns} turns of Claude Code, {rounds} rounds: median (range)");
+    println!("{turns} turns of {}, {rounds} rounds: median (range)", subject.cli.name);
     print("bare shell loop, seconds", &mut bare);
     print("windlass loop, seconds", &mut ours);
     print("ratio (goal: at most 1.05)", &mut ratios);
-    print("CPU per turn, Windlass itself, ms (goal: at most 8)", &mut own);
+    print("CPU per turn, Windlass itself, ms (goal: at most 10)", &mut own);
     print("CPU per turn, git for snapshots, ms", &mut git);
     print("CPU per turn, the agent, ms", &mut agent);
 }
@@ -116,21 +145,30 @@ fn compare(claude: &Path, turns: usize, rounds: usize) {
 fn model() -> Model {
     let turn = reply(|request| match request.last_user_text().contains("appended") {
         true => say("I appended a line."),
-        false => tool(
-            "Bash",
-            json!({"command": "echo line >> progress.txt; echo appended", "description": "append"}),
-        ),
+        false => shell("echo line >> progress.txt; echo appended"),
     });
     Model::script([]).default(turn).start()
 }
 
-fn measure_bare(claude: &Path, turns: usize) -> Duration {
+/// Returns the variables with which the CLI uses the model.
+fn variables(sealed: &Sealed, model: &Model, subject: &Subject) -> Vec<(&'static str, String)> {
+    let mut env = match subject.cli.name {
+        "claude" => sealed.claude_env(model),
+        name => sealed.agent_env(name, model),
+    };
+    // It unpacks itself once, and not in each place.
+    let unpacked = cache_folder().map(|folder| folder.join("copilot-unpacked").display().to_string());
+    env.extend(unpacked.map(|folder| ("COPILOT_CACHE_HOME", folder)));
+    env
+}
+
+fn measure_bare(subject: &Subject, turns: usize) -> Duration {
     let (sealed, model) = (Sealed::new(), model());
-    let mut shell = sealed.claude(Path::new("/bin/sh"), &model);
-    let text = "i=0; while [ $i -lt $3 ]; do \"$1\" -p \"$2\" --permission-mode bypassPermissions || exit 1; \
-                i=$((i+1)); done";
-    shell.args(["-c", text, "sh"]).arg(claude).arg(PROMPT).arg(turns.to_string());
-    shell.stdin(Stdio::null()).stdout(Stdio::null());
+    let mut shell = sealed.command("/bin/sh");
+    shell.envs(variables(&sealed, &model, subject));
+    let text = "n=$1; shift; i=0; while [ $i -lt $n ]; do \"$@\" || exit 1; i=$((i+1)); done";
+    shell.args(["-c", text, "sh", &turns.to_string()]).arg(&subject.bin).args(subject.cli.bare).arg(PROMPT);
+    shell.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let begin = Instant::now();
     assert!(shell.status().unwrap().success());
     let took = begin.elapsed();
@@ -138,17 +176,18 @@ fn measure_bare(claude: &Path, turns: usize) -> Duration {
     took
 }
 
-fn windlass_loop(sealed: &Sealed, model: &Model, claude: &Path, turns: usize) -> Command {
-    let mut windlass = sealed.windlass_with(model);
-    windlass.args(["loop", PROMPT, "--agent-bin"]).arg(claude);
+fn windlass_loop(sealed: &Sealed, model: &Model, subject: &Subject, bin: &Path, turns: usize) -> Command {
+    let mut windlass = sealed.windlass();
+    windlass.envs(variables(sealed, model, subject));
+    windlass.args(["loop", PROMPT, "--driver", subject.cli.name, "--agent-bin"]).arg(bin);
     windlass.args(["--max-iterations", &turns.to_string()]);
     windlass.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     windlass
 }
 
-fn measure_windlass(claude: &Path, turns: usize) -> Duration {
+fn measure_windlass(subject: &Subject, turns: usize) -> Duration {
     let (sealed, model) = (Sealed::new(), model());
-    let mut windlass = windlass_loop(&sealed, &model, claude, turns);
+    let mut windlass = windlass_loop(&sealed, &model, subject, &subject.bin, turns);
     let begin = Instant::now();
     let status = windlass.status().unwrap();
     let took = begin.elapsed();
@@ -171,13 +210,14 @@ struct LoopCpu {
     hooks: u32,
 }
 
-fn measure_cpu(claude: &Path, turns: usize) -> LoopCpu {
+fn measure_cpu(subject: &Subject, turns: usize) -> LoopCpu {
     let (sealed, model) = (Sealed::new(), model());
     let (bin, used) = (sealed.root().join("bin"), sealed.write("used", ""));
     fs::create_dir(&bin).unwrap();
     let this = std::env::current_exe().unwrap();
-    let mut windlass = windlass_loop(&sealed, &model, &bin.join("claude"), turns);
-    for (name, real) in [("git", on_path("git").unwrap()), ("claude", claude.to_owned())] {
+    let name = subject.cli.name;
+    let mut windlass = windlass_loop(&sealed, &model, subject, &bin.join(name), turns);
+    for (name, real) in [("git", on_path("git").unwrap()), (name, subject.bin.clone())] {
         symlink(&this, bin.join(name)).unwrap();
         windlass.env(format!("{REAL}{name}"), real);
     }
@@ -193,7 +233,7 @@ fn measure_cpu(claude: &Path, turns: usize) -> LoopCpu {
         let of = |line: &str| line.strip_prefix(name).map(|micros| micros.trim().parse::<u64>().unwrap());
         Duration::from_micros(used.lines().filter_map(of).sum())
     };
-    let (git, agent) = (sum("git"), sum("claude"));
+    let (git, agent) = (sum("git"), sum(name));
     LoopCpu { own: all.saturating_sub(git + agent), git, agent, hooks: hooks(&sealed) }
 }
 

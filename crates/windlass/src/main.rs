@@ -15,6 +15,7 @@ fn main() -> ExitCode {
         Some("host") => windlass_pawl::host::main(args),
         // The agent CLI that it plays has no help of ours, so only a first `--help` asks for it.
         Some("sim") if !asks_for_help(std::env::args_os().nth(2)) => windlass_pawl::sim::main(args),
+        Some(windlass_pawl::conformance::mcp_server::VERB) => windlass_pawl::conformance::mcp_server::main(),
         _ => cli::main(),
     }
 }

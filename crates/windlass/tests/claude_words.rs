@@ -50,6 +50,9 @@ const PLACES: &[&str] = &[
     "crates/peers/src/agent/gemini/launch.rs",
     // The simulated agent, which also speaks Claude Code's format.
     "crates/pawl/src/sim/",
+    // The scripted model, which calls the tools that a CLI offers, and the questions of Claude Code in the suite.
+    "crates/pawl/src/model/tools.rs",
+    "crates/pawl/src/conformance/drivers/claude.rs",
     // The one table of spellings that people may write.
     "crates/core/src/registry/tools.rs",
     // The readers of Claude Code's files: plugins, and what its own agents may do.

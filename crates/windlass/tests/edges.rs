@@ -19,6 +19,8 @@ const EDGES: &[(&str, &str)] = &[
     ("windlass", "windlass-core"),
     ("windlass", "windlass-runtime"),
     ("windlass", "windlass-pawl"),
+    // The scripted model and the recipes of the agent CLIs.
+    ("windlass-testkit", "windlass-pawl"),
 ];
 
 /// The crate that the tests of every crate may use, but no shipped code.

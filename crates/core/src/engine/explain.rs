@@ -169,8 +169,9 @@ pub enum BlockProgress {
     Items {
         /// The number of the item that the node ran for last.
         number: Option<u32>,
-        /// The number of complete items.
-        done: u32,
+        /// The number of complete items. Unknown if the block is in an item of another block, because outputs of
+        /// an item end with it.
+        done: Option<u32>,
     },
     Try {
         /// The node is in `catch`.

@@ -1,7 +1,8 @@
 //! The end of a run: its value, its `finally` block, and its final outcome.
 //!
 //! `finally` runs once for each end, after everything else has ended. While it runs, the lane of the body
-//! is set aside, so that a continued run goes on from there. An interrupted run has not ended.
+//! is set aside, so that a continued run goes on from there. An interrupted run has not ended. `finally` has a time
+//! of its own, and the budget of the run does not apply to it.
 
 use super::frame::scope;
 use super::{Decision, cancel, deliver, end_kept, go_on, lane, root_node, settle, with};
@@ -18,6 +19,9 @@ pub(super) fn finish(state: &mut RunState, step: &mut Decision, at: Moment, outc
         let decided = decided.clone();
         if let Some(lane) = state.aside.take() {
             state.root = *lane;
+        }
+        if let Some(before) = state.bookkeeping.before_finally.take() {
+            state.bookkeeping.spent_in_finally.add(&state.spent.since(&before));
         }
         let outcome = combined(step, decided, &outcome);
         return done(state, step, at, outcome);
@@ -48,8 +52,7 @@ pub(super) fn stop(state: &mut RunState, step: &mut Decision, at: Moment, outcom
     let is_cancel = outcome.status == FinalStatus::Cancelled;
     if is_cancel && decided.status != FinalStatus::Cancelled {
         decided.clone_from(&outcome);
-        let what =
-            "the run is cancelled, and completes its `finally` first; cancel it again to stop that as well";
+        let what = "the run is being cancelled, and completes its `finally` first; cancel it again to stop that as well";
         step.news.push(News::Odd { node: root_node(), what: what.to_owned() });
         let waits = |planned: &&Planned| is_deferred && planned.id.verb == Verb::Defer;
         let deferred = state.bookkeeping.open.iter().find(waits).map(|planned| planned.id.clone());
@@ -109,6 +112,7 @@ fn begin(state: &mut RunState, step: &mut Decision, at: Moment, outcome: Outcome
         state.bookkeeping.paused_ms = state.bookkeeping.paused_ms.saturating_add(stood_still);
     }
     state.bookkeeping.ends = state.bookkeeping.ends.saturating_add(1);
+    state.bookkeeping.before_finally = Some(state.spent);
     state.aside = Some(Box::new(std::mem::take(&mut state.root)));
     state.lifecycle = Lifecycle::Finally { outcome };
     with(state, step, at, |cx, steps, root: &mut Lane, frame| lane::proceed(cx, steps, root, frame).into());

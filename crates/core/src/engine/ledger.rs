@@ -13,7 +13,7 @@ use crate::event::Event;
 use crate::graph::walk::find;
 use crate::graph::workflow::Budget;
 use crate::id::{EffectId, RunId};
-use crate::run::{ActiveNode, Activity, Lane, RunState, Spent, SubRunState};
+use crate::run::{ActiveNode, Activity, Lane, Lifecycle, RunState, Spent, SubRunState};
 
 /// Smaller amounts are rounding errors.
 const CENT_OF_A_CENT: f64 = 0.000_1;
@@ -28,6 +28,8 @@ pub struct Ledger {
 #[derive(Debug)]
 struct RunAccount {
     outer: Option<RunId>,
+    /// The run is in its `finally`, to which no budget of the run or of an outer run applies.
+    is_last: bool,
     /// The spending that the run knows of.
     spent: Spent,
     /// The allowance of the run, then those of the blocks around its child runs.
@@ -113,7 +115,7 @@ impl Ledger {
     /// Returns an allowance of a run with its current spending.
     fn allowance(&self, run: &RunId, page: &RunAccount, at: usize) -> Option<Allowance> {
         let known = page.allowances.get(at)?;
-        let around = if at == 0 { self.left_to(run) } else { None };
+        let around = if at == 0 && !page.is_last { self.left_to(run) } else { None };
         let mut spent = known.spent;
         for call in page.calls.iter().filter(|call| call.allowances.contains(&at)) {
             spent.add(&self.untold(call));
@@ -140,11 +142,12 @@ impl Ledger {
 }
 
 fn page(state: &RunState, outer: Option<RunId>) -> RunAccount {
-    let budget = state.spec.budget.least(&state.bookkeeping.allowed);
+    let (budget, spent) = state.counted();
     let mut page = RunAccount {
         outer,
+        is_last: matches!(state.lifecycle, Lifecycle::Finally { .. }),
         spent: state.known_spent(),
-        allowances: vec![Allowance { budget, spent: state.spent }],
+        allowances: vec![Allowance { budget, spent }],
         calls: Vec::new(),
     };
     if !state.spec.others.is_empty() {

@@ -51,8 +51,8 @@ use crate::graph::workflow::Node;
 use crate::hook::HookCall;
 use crate::id::{EffectId, HookId, NodeId, RunId, Verb};
 use crate::run::{
-    Activity, Bookkeeping, EndReason, FinalStatus, Lane, Lifecycle, ListenState, News, Outcome, RunState,
-    SessionPhase, Spent, Turn, Waiting,
+    Activity, Bookkeeping, EndReason, FinalStatus, Lane, Lifecycle, ListenState, News, Outcome, ResultOrigin,
+    RunState, SessionPhase, Spent, Turn, Waiting,
 };
 use crate::spec::Spec;
 use crate::time::Moment;
@@ -95,10 +95,15 @@ impl Decision {
 
 /// Starts a run.
 pub fn start(run: RunId, spec: Spec, at: Moment) -> (RunState, Decision) {
+    start_with(run, spec, at, ResultOrigin::Real)
+}
+
+/// Starts a run, or a rehearsal of one.
+fn start_with(run: RunId, spec: Spec, at: Moment, results: ResultOrigin) -> (RunState, Decision) {
     let mut state = RunState {
         run,
         started: at,
-        bookkeeping: Bookkeeping { seed: spec.seed.clone(), ..Bookkeeping::default() },
+        bookkeeping: Bookkeeping { seed: spec.seed.clone(), results, ..Bookkeeping::default() },
         spec,
         lifecycle: Lifecycle::Running,
         spent: Spent::default(),
@@ -434,9 +439,11 @@ fn with(
     act: impl FnOnce(&mut DecisionCx<'_>, &[Node], &mut Lane, &Frame<'_>) -> Delivered,
 ) -> bool {
     let deadline = state.deadline();
+    let (budget, counted) = state.counted();
+    let others = state.spent.since(&counted);
     let RunState { run, spec, root, bookkeeping: book, spent, lifecycle, .. } = state;
     let ending = if let Lifecycle::Finally { outcome } = lifecycle { Some(&*outcome) } else { None };
-    let purse = Allowance { budget: spec.budget.least(&book.allowed), spent: *spent };
+    let purse = Allowance { budget, spent: counted };
     let mut cx = DecisionCx {
         run,
         spec,
@@ -461,6 +468,7 @@ fn with(
     let broken = cx.broken.take();
     if let Some(purse) = cx.allowances.pop() {
         *spent = purse.spent;
+        spent.add(&others);
     }
     match (delivered, broken) {
         (Delivered::Over(outcome), _) => finale::finish(state, step, at, outcome),

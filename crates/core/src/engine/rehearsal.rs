@@ -26,11 +26,12 @@ use serde_json::Value;
 
 use crate::graph::walk::{depth_of, ids_in};
 use crate::id::NodeId;
-use crate::run::{Outcome, RunState};
+use crate::run::{FinalStatus, Outcome, RunState};
 use crate::spec::Spec;
 use crate::tasks::Claim;
 pub use coverage::{MissedNode, RehearsedWay};
 pub use expectation::{Expectation, ExpectationField, ExpectationProblem};
+pub(in crate::engine) use invented::input as invented_input;
 use stage::{Props, StubTasks, play};
 pub use stub::{Stub, StubField, StubStatus, Stubs};
 pub use stub_check::{StubProblem, StubTarget, check_stubs, stub_targets};
@@ -89,6 +90,8 @@ pub struct Rehearsal {
     /// The actions that the run would take, in order.
     pub acts: Vec<RehearsedEffect>,
     pub outcome: Outcome,
+    /// The outcome of a run, if it would continue past the mistake in a template that `outcome` reports.
+    pub run_outcome: Option<Outcome>,
     /// The number of turns started.
     pub turns: u32,
     /// The further ways, with [`WaysWalked::All`].
@@ -118,6 +121,8 @@ struct Walk {
     /// Each step with the node of this workflow that takes it. A run that the node starts takes steps, too.
     acts: Vec<(NodeId, RehearsedEffect)>,
     outcome: Outcome,
+    /// The first template that could not be rendered, here or in a run that it starts.
+    mistake: Option<Outcome>,
     state: RunState,
 }
 
@@ -132,9 +137,16 @@ pub fn rehearse(spec: &Spec, options: &RehearsalOptions) -> Rehearsal {
 /// Plays a run with stubs, with some decisions taken already.
 fn once(spec: &Spec, options: &RehearsalOptions, steering: &Steering) -> Rehearsal {
     let mut props = Props::new(options, steering, MOST_BRANCHES);
-    let Walk { acts, outcome, state } = walk(spec, &StubTasks::of(options), &mut props, "", "");
+    let Walk { acts, outcome, mistake, state } = walk(spec, &StubTasks::of(options), &mut props, "", "");
     let acts = acts.into_iter().map(|(_, act)| act).collect();
-    Rehearsal { acts, outcome, turns: state.spent.turns, ways: Vec::new(), missed: Vec::new() }
+    // Without results that somebody chose, a template that cannot be rendered is a mistake, even if the run
+    // continues after it.
+    let is_invented = options.loops == RehearsedLoops::Once;
+    let (outcome, run_outcome) = match mistake {
+        Some(mistake) if is_invented && outcome.status == FinalStatus::Completed => (mistake, Some(outcome)),
+        Some(_) | None => (outcome, None),
+    };
+    Rehearsal { acts, outcome, run_outcome, turns: state.spent.turns, ways: Vec::new(), missed: Vec::new() }
 }
 
 /// Walks through a run, and then into the branches that the run does not take, if they are wanted. The prefixes

@@ -18,6 +18,7 @@
 //! | `continued` | Can a session continue the one that it names? |
 //! | `entities`, `calls` | Do entities, checks, drivers and workflows exist and support the node? |
 //! | `reach`, `bounds` | Is every node reachable? Does every loop end? Is the budget enough? |
+//! | `effect` | Does every key have an effect? |
 //! | `gates`, `branches` | Does every path to a landing pass a gate? Do branches collide? |
 //!
 //! `value_schemas` finds the schema of a value, and `origin` follows it to the node that computes it.
@@ -34,6 +35,7 @@ mod context;
 mod continued;
 mod dead_ends;
 mod diagnostic;
+mod effect;
 mod entities;
 mod gates;
 mod inputs;
@@ -115,6 +117,9 @@ fn look(outline: &Outline<'_>, known: &CheckContext<'_>, doubts: UnreadParts, fo
     losses::look(outline, known, found);
     calls::look(outline, known, found);
     continued::look(outline, known, found);
+    if !doubts.nodes && !doubts.values {
+        effect::look(outline, found);
+    }
     reach::look(outline, found);
     bounds::look(outline, known, doubts, found);
     commands::look(outline, known, doubts, found);

@@ -282,12 +282,34 @@ fn translate(error: &minijinja::Error, source: &str, edits: &Edits) -> TemplateE
         }
     };
     match error.kind() {
-        ErrorKind::SyntaxError | ErrorKind::BadEscape => TemplateError::Syntax { what, at },
+        ErrorKind::SyntaxError | ErrorKind::BadEscape => match foreign_operator(source, at.offset) {
+            Some((offset, what)) => TemplateError::Syntax { what, at: self::at(source, offset) },
+            None => TemplateError::Syntax { what, at },
+        },
         ErrorKind::UndefinedError => TemplateError::Undefined { what, at },
         ErrorKind::OutOfFuel => TemplateError::TooMuchWork,
         ErrorKind::WriteFailure => TemplateError::TooMuchText { limit: MAX_OUTPUT },
         _ => TemplateError::Failed { what, at },
     }
+}
+
+/// Finds an operator of another language at the place of a syntax error, and says what to write.
+fn foreign_operator(source: &str, offset: usize) -> Option<(usize, String)> {
+    const OPERATORS: [(&str, &str); 6] =
+        [("===", "=="), ("!==", "!="), ("&&", "and"), ("||", "or"), ("=", "=="), ("!", "not")];
+    let offset = source.floor_char_boundary(offset);
+    let is_sign = |letter: char| "=&|!".contains(letter);
+    let blank_before = source.get(..offset)?.trim_end();
+    // The engine may complain about what follows the operator, or about its second character.
+    for end in [blank_before.len(), offset] {
+        let start = source.get(..end)?.trim_end_matches(is_sign).len();
+        let written = source.get(start..)?;
+        let written = written.get(..written.find(|letter| !is_sign(letter)).unwrap_or(written.len()))?;
+        if let Some((sign, here)) = OPERATORS.into_iter().find(|(sign, _)| *sign == written) {
+            return Some((start, format!("there is no operator `{sign}`: write `{here}`")));
+        }
+    }
+    None
 }
 
 /// Returns the position of a byte. The offset may be inside a character or past the end.

@@ -8,7 +8,7 @@ use std::fmt;
 
 use super::template::constant;
 use super::walk::MAX_DEPTH;
-use super::workflow::{Budget, IfNode, Node, Workflow};
+use super::workflow::{Budget, IfNode, Node, Workflow, main_nodes};
 use crate::engine::node::shape::{RoundsEnd, Structure};
 use crate::id::NodeId;
 use crate::usage::dollars;
@@ -53,8 +53,11 @@ pub fn worst(workflow: &Workflow, others: &Others) -> WorstCase {
 const FOLLOWED: u32 = crate::spec::MAX_DEPTH + 1;
 
 fn whole(workflow: &Workflow, others: &Others, calls: u32) -> UpperBound {
-    let turns = BoundWalk { others, calls }.sequence(&workflow.body, 0);
-    turns.capped(workflow.budget.turns)
+    let walk = BoundWalk { others, calls };
+    let main = main_nodes(&workflow.body);
+    let last = workflow.body.get(main.len()..).unwrap_or_default();
+    // The budget of a workflow does not apply to its `finally`.
+    walk.sequence(main, 0).capped(workflow.budget.turns).and(walk.sequence(last, 0))
 }
 
 struct BoundWalk<'o> {

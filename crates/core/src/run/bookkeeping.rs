@@ -11,14 +11,43 @@ use crate::graph::template::NodeOutput;
 use crate::graph::workflow::Budget;
 use crate::hook::HookAnswer;
 use crate::id::{EffectId, HookId, InboxId, NodeId, SessionId};
+use crate::tasks::TaskId;
 use crate::time::Moment;
 use crate::usage::{ModelUsage, Usage};
+
+fn is_nothing(spent: &Spent) -> bool {
+    *spent == Spent::default()
+}
+
+/// The origin of the results of a run's nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ResultOrigin {
+    /// The nodes did their work.
+    #[default]
+    Real,
+    /// A person chose results for a rehearsal. The others are invented.
+    Chosen,
+    /// A rehearsal invents all of them.
+    Invented,
+}
+
+/// The branch of a passing task that did not land.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptBranch {
+    pub branch: String,
+    /// The branches with the work of the task's dependencies, from which it started.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub from: Vec<String>,
+}
 
 /// Everything that a run keeps besides the progress of its nodes.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Bookkeeping {
     /// Random text from which session ids are derived. A fork gets a new one.
     pub seed: String,
+    /// The origin of the results of nodes. No log has it, because rehearsals have no log.
+    #[serde(skip)]
+    pub results: ResultOrigin,
     /// Requests that only a person can answer, oldest first.
     pub asks: Vec<Ask>,
     /// Tool calls that a person allowed recently. The agent CLI may ask about the same call once
@@ -104,6 +133,12 @@ pub struct Bookkeeping {
     /// The number of ends that `finally` has run for.
     #[serde(default)]
     pub ends: u32,
+    /// The spending of the run when its `finally` began, while that runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before_finally: Option<Spent>,
+    /// The spending of `finally`, which does not count against the budget of the run.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub spent_in_finally: Spent,
     /// The value that the workflow gives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub given: Option<Value>,
@@ -113,6 +148,9 @@ pub struct Bookkeeping {
     /// Instructions of a person for the next session that starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// The branches of passing tasks that did not land, by task file and task.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub kept_branches: BTreeMap<String, BTreeMap<TaskId, KeptBranch>>,
     /// The last session of each node that another one continues, for each task and item that it worked on.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sessions: BTreeMap<NodeId, Vec<KeptSession>>,

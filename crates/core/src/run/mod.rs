@@ -26,13 +26,16 @@ pub use crate::engine::node::{
     EachItem, EachLane, EachPhase, EachResult, EachState, FinallyState, IfState, ListenState, ParallelState,
     RoundsState, SleepState, SubRunState, TryState,
 };
+use crate::graph::workflow::Budget;
 use crate::hook::{HookAnswer, Question, ToolCall};
 use crate::id::{HookId, NodeId, RunId};
 use crate::spec::{SessionSettings, Spec};
 use crate::time::Moment;
 use crate::usage::Usage;
 use crate::words;
-pub use bookkeeping::{Bookkeeping, KeptReply, KeptSession, NodeCause, NodeHistory, SessionClosing};
+pub use bookkeeping::{
+    Bookkeeping, KeptBranch, KeptReply, KeptSession, NodeCause, NodeHistory, ResultOrigin, SessionClosing,
+};
 pub use continuation::{BudgetRaise, Continuation, Raise};
 pub use day::{DayAllowance, DayLimit, DaySpent};
 pub use lane::{
@@ -485,6 +488,17 @@ impl RunState {
             .filter(|active| matches!(active.activity, Activity::Run(SubRunState { is_ahead: true, .. })));
         let ahead = u32::try_from(ahead.count()).unwrap_or(u32::MAX);
         Spent { turns: self.spent.turns.saturating_sub(ahead), ..self.spent }
+    }
+
+    /// Returns the allowance of the run and the spending that counts against it. `finally` runs outside of it.
+    pub(crate) fn counted(&self) -> (Budget, Spent) {
+        match self.lifecycle {
+            Lifecycle::Finally { .. } => (Budget::default(), self.spent),
+            Lifecycle::Running | Lifecycle::Ending { .. } | Lifecycle::Done { .. } => {
+                let budget = self.spec.budget.least(&self.bookkeeping.allowed);
+                (budget, self.spent.since(&self.bookkeeping.spent_in_finally))
+            }
+        }
     }
 
     /// Returns the spending without the part that a fork took over from the original run. Budgets count both.

@@ -18,7 +18,8 @@ impl Outcome {
         if self.root.unwrap_or(self.reason) == EndReason::CheckCannotStart {
             return Some(" --check COMMAND");
         }
-        if self.fixed().is_some() {
+        // A `fail` node fails again with the results that made it run.
+        if self.fixed().is_some() || self.reason == EndReason::FailNode {
             return None;
         }
         Some(match self.reason {

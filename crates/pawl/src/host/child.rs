@@ -14,7 +14,7 @@ use windlass_core::launch::{EndedBy, Launch, limit_tag};
 
 use super::folder::Streams;
 use super::input::OpenInput;
-use crate::os::{self, Signals, Wake};
+use crate::os::{self, Signals, Wake, WriteLimit};
 
 /// The interval for checking the output size, if it has a limit.
 const OUTPUT_EVERY: Duration = Duration::from_millis(50);
@@ -45,25 +45,37 @@ pub(super) fn spawn(launch: &Launch, streams: Streams) -> Result<StartedChild, S
     command.env_clear().envs(launch.env.iter().map(|(name, value)| (name, value)));
     command.env(env::SESSION, &launch.cookie);
     command.stdin(streams.stdin).stdout(streams.stdout).stderr(streams.stderr);
-    run_before_exec(&mut command, getpid(), limit_tag(&launch.cookie));
+    let limit = write_limit(launch)?;
+    run_before_exec(&mut command, getpid(), limit_tag(&launch.cookie), limit);
     let child = command.spawn().map_err(|error| format!("`{program}` could not be started: {error}"))?;
     Ok(StartedChild { pid: Pid::from_child(&child), input: streams.input })
 }
 
+/// Makes the limit of the folders in which the child may write. A child without its limit does not start.
+fn write_limit(launch: &Launch) -> Result<Option<WriteLimit>, String> {
+    let Some(places) = &launch.writes_in else { return Ok(None) };
+    if !os::can_limit_writes() {
+        return Err("this kernel cannot limit where a program writes (it has no Landlock)".to_owned());
+    }
+    let limit = WriteLimit::new(places.iter().map(String::as_str));
+    limit.map(Some).map_err(|error| format!("cannot limit where the program writes: {error}"))
+}
+
 #[expect(unsafe_code, reason = "a session and a parent-death signal can only be set in the child itself")]
-fn run_before_exec(command: &mut Command, host: Pid, tag: u64) {
+fn run_before_exec(command: &mut Command, host: Pid, tag: u64, limit: Option<WriteLimit>) {
     // SAFETY: between fork and exec the closure makes a few system calls; it takes no lock and
     // allocates nothing.
     unsafe {
-        command.pre_exec(move || be_born(host, tag));
+        command.pre_exec(move || be_born(host, tag, limit.as_ref()));
     }
 }
 
-fn be_born(host: Pid, tag: u64) -> io::Result<()> {
+fn be_born(host: Pid, tag: u64, limit: Option<&WriteLimit>) -> io::Result<()> {
     setsid()?;
     os::mark(tag);
     os::end_with_parent(host)?;
-    os::unblock_all()
+    os::unblock_all()?;
+    limit.map_or(Ok(()), WriteLimit::apply)
 }
 
 /// Waits for the child's end. Ends the child on request, at its deadline, or when it has `printed` too much.

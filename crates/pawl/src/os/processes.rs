@@ -85,6 +85,13 @@ impl Process {
         }
     }
 
+    /// Returns the program and its arguments. A process that is ending has none.
+    pub(crate) fn arguments(&self) -> Vec<String> {
+        let line = read_file(self.pid, "cmdline").unwrap_or_default();
+        let arguments = line.split(|byte| *byte == 0).filter(|argument| !argument.is_empty());
+        arguments.map(|argument| String::from_utf8_lossy(argument).into_owned()).collect()
+    }
+
     pub(crate) fn carries(&self, entry: &[u8]) -> bool {
         let environ = read_file(self.pid, "environ").unwrap_or_default();
         environ.split(|byte| *byte == 0).any(|variable| variable == entry)

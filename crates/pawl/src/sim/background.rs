@@ -5,16 +5,17 @@
 
 use serde_json::{Value, json};
 
-use super::events::{self, ResultVerdict};
-use super::hooks::HookDecision;
+use super::event::{PlayVerdict, SimEvent};
+use super::hook_call::HookDecision;
+use super::ids::{new_uuid, now_ms, short_id};
 use super::perform::StepResult;
 use super::play::{PlayCut, Player};
-use super::start::DEFAULT_BLOCK_CAP;
-use super::stream::{new_uuid, now_ms, short_id};
 
 const DESCRIPTION: &str = "look around";
 const PROMPT: &str = "Look around and report.";
 const REPORT: &str = "Nothing unusual.";
+/// The most times in a row that a hook may block the stop of a subagent.
+const MOST_BLOCKS: u32 = 8;
 const KIND: &str = "general-purpose";
 
 /// One subagent.
@@ -52,12 +53,16 @@ impl Player<'_> {
                 "status": "completed", "prompt": PROMPT, "agentId": agent.id, "agentType": KIND, "content": content,
                 "totalDurationMs": 1, "totalTokens": 120, "totalToolUseCount": 0,
             });
-            Ok(StepResult { content, is_error: false, structured })
+            Ok(StepResult { content, is_error: false, structured, shell: None })
         })
     }
 
-    /// Asks to stop while a subagent runs, and continues when the subagent has ended.
+    /// Asks to stop while a subagent runs, and continues when the subagent has ended. A CLI that waits for its
+    /// subagents runs it to its end.
     pub(super) fn stop_in_background(&mut self) -> Result<(), PlayCut> {
+        if !self.stream.format.abilities().background {
+            return self.run_subagent();
+        }
         let agent = Subagent::new();
         let input = json!({"description": DESCRIPTION, "prompt": PROMPT, "subagent_type": KIND});
         self.use_tool("Task", input, |player, _| {
@@ -67,21 +72,26 @@ impl Player<'_> {
                 "isAsync": true, "status": "async_launched", "agentId": agent.id, "description": DESCRIPTION,
                 "prompt": PROMPT,
             });
-            Ok(StepResult { content, is_error: false, structured })
+            Ok(StepResult { content, is_error: false, structured, shell: None })
         })?;
         let running = json!([agent.task()]);
         let answer = self.ask_to_stop(&running)?;
         if answer.decision == Some(HookDecision::Refuse) {
             self.blocks += 1;
-            self.stream.user(events::feedback(&answer.reason))?;
+            let blocks = self.blocks;
+            self.stream.tell(SimEvent::StopBlocked { reason: &answer.reason, blocks })?;
         }
         self.end_subagent(&agent, &running)?;
-        self.stream.event(json!({"type": "system", "subtype": "background_tasks_changed", "tasks": []}))?;
-        self.finish(&ResultVerdict::said("completed", self.said.clone()));
+        self.aside(&json!({"type": "system", "subtype": "background_tasks_changed", "tasks": []}))?;
+        self.finish(PlayVerdict::said("completed", self.said.clone()));
         self.origin =
             Some(json!({"kind": "task-notification", "producer": "session-task", "runId": agent.run}));
         self.prompt_id = new_uuid();
         self.open_prompt(&notification(&agent))
+    }
+
+    fn aside(&mut self, event: &Value) -> Result<(), PlayCut> {
+        Ok(self.stream.tell(SimEvent::Aside(event))?)
     }
 
     fn announce(&mut self, agent: &Subagent, background: bool) -> Result<(), PlayCut> {
@@ -91,9 +101,9 @@ impl Player<'_> {
                 "description": DESCRIPTION,
             });
             let event = json!({"type": "system", "subtype": "background_tasks_changed", "tasks": [task]});
-            self.stream.event(event)?;
+            self.aside(&event)?;
         }
-        self.stream.event(json!({
+        self.aside(&json!({
             "type": "system", "subtype": "task_started", "task_id": agent.id, "run_id": agent.run,
             "description": DESCRIPTION, "subagent_type": KIND, "is_backgrounded": background, "spawn_depth": 1,
             "task_type": "local_agent", "prompt": PROMPT,
@@ -105,7 +115,7 @@ impl Player<'_> {
 
     /// Ends the subagent. Asks again each time its hook blocks the stop.
     fn end_subagent(&mut self, agent: &Subagent, background_tasks: &Value) -> Result<(), PlayCut> {
-        for blocks in 0..=DEFAULT_BLOCK_CAP {
+        for blocks in 0..=MOST_BLOCKS {
             let extra = json!({
                 "agent_id": agent.id, "agent_type": KIND, "stop_hook_active": blocks > 0,
                 "agent_transcript_path": format!("/nonexistent/subagents/agent-{}.jsonl", agent.id),
@@ -116,15 +126,15 @@ impl Player<'_> {
                 break;
             }
         }
-        self.stream.event(json!({
+        self.aside(&json!({
             "type": "system", "subtype": "task_updated", "task_id": agent.id, "run_id": agent.run,
             "patch": {"status": "completed", "end_time": now_ms()},
         }))?;
-        Ok(self.stream.event(json!({
+        self.aside(&json!({
             "type": "system", "subtype": "task_notification", "task_id": agent.id, "run_id": agent.run,
             "status": "completed", "output_file": "", "summary": REPORT,
             "usage": {"total_tokens": 120, "tool_uses": 0, "duration_ms": 1},
-        }))?)
+        }))
     }
 }
 

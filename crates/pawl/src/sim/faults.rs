@@ -2,14 +2,12 @@
 
 use std::time::Duration;
 
-use serde_json::json;
-
-use super::events::{self, Failure, ResultVerdict};
+use super::event::{Failure, LimitReset, PlayVerdict};
+use super::ids::now_ms;
 use super::play::{PlayCut, PlayEnding, Player};
 use super::process;
 use super::script::{ApiError, CrashStep, Garbage, Grandchild, Hang, RateLimitStep, ScriptStep};
 use super::signals;
-use super::stream::{new_uuid, now_ms};
 
 /// The interval for checking that a file exists.
 const LOOK: Duration = Duration::from_millis(10);
@@ -32,9 +30,7 @@ impl Player<'_> {
             ScriptStep::Crash(CrashStep::Code(code)) => Err(PlayCut::Dead(PlayEnding::Exit(*code))),
             ScriptStep::Crash(CrashStep::Signal(signal)) => Err(PlayCut::Dead(PlayEnding::Signal(*signal))),
             ScriptStep::HalfLine(on) => self.only_if(*on, Self::break_off),
-            ScriptStep::BigLine(bytes) => {
-                Ok(self.stream.block(json!({"type": "text", "text": "x".repeat(*bytes)}))?)
-            }
+            ScriptStep::BigLine(bytes) => Ok(self.stream.said(&"x".repeat(*bytes))?),
             ScriptStep::Garbage(garbage) => self.babble(garbage),
             ScriptStep::Grandchild(Grandchild::Plain(false)) => Ok(()),
             ScriptStep::Grandchild(grandchild) => self.leave_grandchild(grandchild),
@@ -54,11 +50,9 @@ impl Player<'_> {
 
     /// Dies in the middle of a line.
     fn break_off(&mut self) -> Result<(), PlayCut> {
-        let event =
-            events::assistant("msg_half", self.stream.model(), Default::default(), json!({"type": "text"}));
-        let line = event.to_string();
-        let half = line.as_bytes().get(..line.len() / 2).unwrap_or_default().to_vec();
-        self.stream.raw(&half)?;
+        let line = self.stream.format.sample_line();
+        let half = line.as_bytes().get(..line.len() / 2).unwrap_or_default();
+        self.stream.lines.raw(half)?;
         Err(PlayCut::Dead(PlayEnding::Exit(1)))
     }
 
@@ -68,12 +62,12 @@ impl Player<'_> {
             Garbage::Raw { bytes } => bytes.clone(),
         };
         line.push(b'\n');
-        Ok(self.stream.raw(&line)?)
+        Ok(self.stream.lines.raw(&line)?)
     }
 
     fn leave_grandchild(&mut self, grandchild: &Grandchild) -> Result<(), PlayCut> {
         let unable =
-            |cause: std::io::Error| PlayCut::Fatal(format!("cannot leave a process behind: {cause}"));
+            |cause: std::io::Error| PlayCut::fatal(format!("cannot leave a process behind: {cause}"));
         let pid = process::leave_sleeper(&self.env, &self.words.cwd).map_err(unable)?;
         if let Grandchild::Noted { pid_file } = grandchild {
             let path = self.words.cwd.join(self.words.fill(pid_file));
@@ -86,28 +80,23 @@ impl Player<'_> {
         let resets_ms = limit.resets_at_ms.or(limit.resets_in_ms.map(|ms| now_ms().saturating_add(ms)));
         // Whole seconds, rounded up, so that the limit never ends early.
         let resets_at = resets_ms.map(|ms| ms.div_euclid(1000) + i64::from(ms.rem_euclid(1000) > 0));
-        self.stream.event(events::rate_limit(resets_at))?;
-        self.fail(Failure { status: 429, text: "You've hit your limit".to_owned() })
+        let limit = Some(resets_at.map_or(LimitReset::Unknown, LimitReset::At));
+        self.fail(Failure { status: 429, message: String::new(), limit })
     }
 
     fn meet_error(&mut self, error: &ApiError) -> Result<(), PlayCut> {
-        let text = format!("API Error: {} {}", error.status, self.words.fill(&error.message));
-        let failure = Failure { status: error.status, text: text.trim_end().to_owned() };
-        if matches!(error.status, 401 | 408 | 409 | 429 | 500..) {
-            self.stream.event(events::api_retry(&failure))?;
-        }
-        self.fail(failure)
+        let message = self.words.fill(&error.message);
+        self.fail(Failure { status: error.status, message, limit: None })
     }
 
     /// Ends the session with the service's refusal. The Stop hook is not called.
     fn fail(&mut self, failure: Failure) -> Result<(), PlayCut> {
-        let event = events::api_error_message(&new_uuid(), &failure);
-        self.stream.synthetic(event)?;
-        self.said = failure.text.clone();
-        Err(PlayCut::Over(ResultVerdict {
-            terminal_reason: failure.reason(),
+        self.stream.failed(&failure)?;
+        self.said = failure.words();
+        Err(PlayCut::Over(PlayVerdict {
+            terminal_reason: "api_error",
             stop_reason: "stop_sequence",
-            outcome: Ok(failure.text.clone()),
+            outcome: Ok(self.said.clone()),
             failure: Some(failure),
         }))
     }

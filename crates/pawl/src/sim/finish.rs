@@ -17,14 +17,14 @@ impl Player<'_> {
         let text = self.words.fill(text);
         // The prompt has the whole schema. The CLI's argument may lack parts that the CLI does not support.
         let schema = forms.schema.and_then(|schema| serde_json::from_str(&schema).ok());
-        let Some(schema) = schema.or_else(|| self.schema.clone()) else {
+        let Some(schema) = schema.or_else(|| self.launch.schema.clone()) else {
             let parts: Vec<String> =
                 std::iter::once(text).chain(forms.lines).filter(|part| !part.is_empty()).collect();
             return self.speak(parts.join("\n\n"));
         };
         let value = example_in_round(&schema, self.words.place.number());
         // Without a tool for the answer, the message must contain nothing else.
-        if self.schema.is_none() {
+        if self.launch.schema.is_none() {
             return self.speak(value.to_string());
         }
         if !text.is_empty() {

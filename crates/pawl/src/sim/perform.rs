@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::event::CommandEnd;
 use super::play::{PlayCut, Player};
 use super::process::{self, ProgramEnd, SimProgram, Stderr};
 
@@ -25,17 +26,20 @@ pub(super) struct StepResult {
     pub(super) content: Value,
     pub(super) is_error: bool,
     pub(super) structured: Value,
+    /// The end of a shell command.
+    pub(super) shell: Option<CommandEnd>,
 }
 
 impl StepResult {
     /// Makes a result with only a text.
     pub(super) fn text(text: &str) -> StepResult {
-        StepResult { content: json!(text), is_error: false, structured: json!(text) }
+        StepResult { content: json!(text), is_error: false, structured: json!(text), shell: None }
     }
 
     /// Makes the result of a failed tool.
     pub(super) fn failed(text: &str) -> StepResult {
-        StepResult { content: json!(text), is_error: true, structured: json!(format!("Error: {text}")) }
+        let structured = json!(format!("Error: {text}"));
+        StepResult { content: json!(text), is_error: true, structured, shell: None }
     }
 }
 
@@ -60,7 +64,7 @@ pub(super) fn write(input: &Value) -> StepResult {
         "type": kind, "filePath": path, "content": content, "structuredPatch": [], "originalFile": before,
         "userModified": false,
     });
-    StepResult { content: json!(text), is_error: false, structured }
+    StepResult { content: json!(text), is_error: false, structured, shell: None }
 }
 
 fn updated(path: &str) -> String {
@@ -89,7 +93,7 @@ fn edited(path: &str, old: &str, new: &str, before: &str) -> StepResult {
         "filePath": path, "oldString": old, "newString": new, "originalFile": before, "structuredPatch": [],
         "userModified": false, "replaceAll": false,
     });
-    StepResult { content: json!(updated(path)), is_error: false, structured }
+    StepResult { content: json!(updated(path)), is_error: false, structured, shell: None }
 }
 
 /// Builds an edit that appends to a file: it replaces the last line with the last line and more.
@@ -135,7 +139,7 @@ pub(super) fn answered(input: &Value, question: &str) -> (StepResult, String) {
     );
     let answer = answers.get(question).or(answers.values().next()).map(word).unwrap_or_default();
     let structured = json!({"questions": input.get("questions"), "answers": answers});
-    (StepResult { content: json!(text), is_error: false, structured }, answer)
+    (StepResult { content: json!(text), is_error: false, structured, shell: None }, answer)
 }
 
 impl Player<'_> {
@@ -180,14 +184,16 @@ const GIT_IDENTITY: [(&str, &str); 4] = [
 
 fn ended(code: Option<i32>, output: &str) -> StepResult {
     let shown: String = output.trim_end().chars().take(SHOWN).collect();
+    let shell = Some(CommandEnd { code, output: output.chars().take(SHOWN).collect() });
     if code != Some(0) {
         let code = code.map_or_else(|| "a signal".to_owned(), |code| code.to_string());
-        return StepResult::failed(format!("Exit code {code}\n{shown}").trim_end());
+        let failed = StepResult::failed(format!("Exit code {code}\n{shown}").trim_end());
+        return StepResult { shell, ..failed };
     }
     let structured = json!({
         "stdout": shown, "stderr": "", "interrupted": false, "isImage": false, "noOutputExpected": false,
     });
-    StepResult { content: json!(shown), is_error: false, structured }
+    StepResult { content: json!(shown), is_error: false, structured, shell }
 }
 
 #[cfg(test)]

@@ -9,9 +9,9 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::{Map, Value, json};
 
-use super::args::SimFlags;
-use super::events::{self, ResultCounts, ResultVerdict, SessionOpening, put};
-use super::hooks::{HookDecision, HookMeaning, Hooks};
+use super::event::{PlayVerdict, SessionOpening, SessionSummary, SimEvent, SimResult};
+use super::format::{LaunchRefusal, SignalEnd, SimFormat, SimLaunch};
+use super::hook_call::{HookDecision, HookMeaning, HookMoment, HookRoom};
 use super::log::{ModelRequest, RequestLog};
 use super::process::Environment;
 use super::script::{ScriptStep, ScriptTurn, SimScript};
@@ -39,14 +39,21 @@ pub(super) enum PlayCut {
     /// The script ends the process here.
     Dead(PlayEnding),
     /// The session ends without asking the Stop hook again.
-    Over(ResultVerdict),
-    /// The script cannot be played.
-    Fatal(String),
+    Over(PlayVerdict),
+    /// The script cannot be played, or the CLI does not take the session.
+    Refused(LaunchRefusal),
 }
 
 impl From<io::Error> for PlayCut {
     fn from(_: io::Error) -> PlayCut {
         PlayCut::Unread
+    }
+}
+
+impl PlayCut {
+    /// Ends the play with this text on standard error.
+    pub(super) fn fatal(why: String) -> PlayCut {
+        PlayCut::Refused(LaunchRefusal::from(why))
     }
 }
 
@@ -60,23 +67,19 @@ impl From<StopRequest> for PlayCut {
 enum AfterTurn {
     /// The Stop hook blocked the stop, with this message.
     Turn(String),
-    Result(ResultVerdict),
+    Result(PlayVerdict),
 }
 
 /// A session being played.
 pub(super) struct Player<'a> {
     pub(super) script: &'a SimScript,
-    pub(super) flags: &'a SimFlags,
+    pub(super) launch: SimLaunch,
     pub(super) env: Environment,
     pub(super) stream: Stream<'a>,
     pub(super) words: ScriptVariables,
-    pub(super) hooks: Hooks,
     pub(super) log: RequestLog,
     pub(super) skip_hooks: bool,
     pub(super) prompt_id: String,
-    pub(super) transcript: String,
-    /// The schema of the answer.
-    pub(super) schema: Option<Value>,
     /// The agent's last message in this turn.
     pub(super) said: String,
     /// The structured answer, once given.
@@ -84,7 +87,7 @@ pub(super) struct Player<'a> {
     pub(super) denials: Vec<Value>,
     /// The origin of the current prompt, if no person wrote it.
     pub(super) origin: Option<Value>,
-    pub(super) results: Vec<Value>,
+    pub(super) results: Vec<SimResult>,
     /// The results are in the stream.
     pub(super) has_reported: bool,
     pub(super) overrides: Map<String, Value>,
@@ -92,36 +95,39 @@ pub(super) struct Player<'a> {
     pub(super) subagents: u32,
     pub(super) turn: u32,
     pub(super) blocks: u32,
-    pub(super) block_cap: u32,
 }
 
 /// Plays a script to its end.
-pub(super) fn play(mut stage: ProcessInputs<'_>) -> PlayEnding {
-    let (flags, script, prompt) = match stage.read() {
-        Ok(read) => read,
-        Err(why) => return complain(stage.err, &why),
+pub(super) fn play(mut inputs: ProcessInputs<'_>, mut format: Box<dyn SimFormat>) -> PlayEnding {
+    let script = match inputs.read_script() {
+        Ok(script) => script,
+        Err(refusal) => return refuse(inputs.err, &refusal),
     };
-    let ProcessInputs { env, cwd, input, out, err, ready, .. } = stage;
-    let mut player = match Player::new(&script, &flags, SessionStart { env, cwd, out, prompt }) {
-        Ok(player) => player,
-        Err(why) => return complain(err, &why),
+    let launch = match format.launch(&mut inputs) {
+        Ok(launch) => launch,
+        Err(refusal) => return refuse(inputs.err, &refusal),
     };
+    let waits_for_input = launch.waits_for_input;
+    let ProcessInputs { env, cwd, mut input, out, err, ready, .. } = inputs;
+    let start = SessionStart { env, cwd, out, err: &mut *err, format };
+    let mut player = Player::new(&script, launch, start);
     ready();
-    let played = player.perform();
-    if flags.reads_lines && player.has_reported {
+    let (played, has_reported) = (player.perform(), player.has_reported);
+    drop(player);
+    if waits_for_input && has_reported {
         // As the real CLI does, which waits for another message.
-        let _ = io::copy(input, &mut io::sink());
+        let _ = io::copy(&mut input, &mut io::sink());
     }
     match played {
         Ok(ending) | Err(PlayCut::Dead(ending)) => ending,
-        Err(PlayCut::Fatal(why)) => complain(err, &why),
+        Err(PlayCut::Refused(refusal)) => refuse(err, &refusal),
         Err(PlayCut::Unread | PlayCut::Asked(_) | PlayCut::Over(_)) => PlayEnding::Exit(1),
     }
 }
 
-fn complain(err: &mut dyn Write, why: &str) -> PlayEnding {
-    let _ = err.write_all(format!("Error: {why}\n").as_bytes());
-    PlayEnding::Exit(1)
+fn refuse(err: &mut dyn Write, refusal: &LaunchRefusal) -> PlayEnding {
+    let _ = err.write_all(refusal.text.as_bytes());
+    PlayEnding::Exit(refusal.code)
 }
 
 impl<'a> Player<'a> {
@@ -134,12 +140,11 @@ impl<'a> Player<'a> {
             Err(PlayCut::Asked(asked)) => return self.obey(asked),
             Err(cut) => return Err(cut),
         };
-        self.finish(&verdict);
+        self.finish(verdict);
         let overrides = std::mem::take(&mut self.overrides);
-        let exit_code = overrides.get("exit_code").and_then(Value::as_u64);
-        let is_error = self.report(overrides)?;
+        let code = self.report(&overrides, None)?;
         self.part(None)?;
-        Ok(PlayEnding::Exit(exit_code.map_or(u8::from(is_error), |code| u8::try_from(code).unwrap_or(1))))
+        Ok(PlayEnding::Exit(code))
     }
 
     /// Rejects a session id that is already used, and a resume of an unknown session.
@@ -147,22 +152,25 @@ impl<'a> Player<'a> {
         if !self.log.is_kept() {
             return Ok(None);
         }
-        let known = |id: &String| !self.log.prompts(id).is_empty();
-        if let Some(id) = self.flags.session_id.as_ref().filter(|id| known(id)) {
-            return Err(PlayCut::Fatal(format!("Session ID {id} is already in use.")));
+        let session = self.launch.session.clone();
+        let known = |id: &str| !self.log.prompts(id).is_empty();
+        if session.is_chosen && known(&session.id) {
+            return Err(PlayCut::fatal(format!("Session ID {} is already in use.", session.id)));
         }
-        let Some(id) = self.flags.resume.as_ref().filter(|id| !known(id)) else { return Ok(None) };
+        let Some(id) = session.resumes.filter(|id| !known(id)) else { return Ok(None) };
+        if let Some(refusal) = self.stream.format.unknown_session(&id) {
+            return Err(PlayCut::Refused(refusal));
+        }
         let error = format!("No conversation found with session ID: {id}");
-        self.finish(&ResultVerdict::broken("error_during_execution", error));
-        self.report(Map::new())?;
-        Ok(Some(PlayEnding::Exit(1)))
+        self.finish(PlayVerdict::broken("error_during_execution", error));
+        Ok(Some(PlayEnding::Exit(self.report(&Map::new(), None)?)))
     }
 
-    fn converse(&mut self) -> Result<ResultVerdict, PlayCut> {
+    fn converse(&mut self) -> Result<PlayVerdict, PlayCut> {
         if let Some(ScriptStep::SkipHooks(skip)) = self.current().and_then(|turn| turn.steps.first()) {
-            self.skip_hooks = *skip || self.flags.bare;
+            self.skip_hooks = *skip || self.launch.has_no_hooks;
         }
-        let source = if self.flags.resume.is_some() { "resume" } else { "startup" };
+        let source = if self.launch.session.resumes.is_some() { "resume" } else { "startup" };
         self.fire("SessionStart", source, json!({"source": source}))?;
         self.open_prompt(&self.words.prompt.clone())?;
         loop {
@@ -187,20 +195,17 @@ impl<'a> Player<'a> {
     pub(super) fn open_prompt(&mut self, prompt: &str) -> Result<(), PlayCut> {
         self.fire("UserPromptSubmit", "", json!({"prompt": prompt}))?;
         let opening = SessionOpening {
-            cwd: &self.words.cwd.display().to_string(),
-            model: self.stream.model(),
-            permission_mode: self.permission_mode(),
-            mcp_servers: mcp_servers(self.flags, &self.words),
-            plugin_dirs: &self.flags.plugin_dirs,
-            gives_answer: self.schema.is_some(),
+            cwd: &self.words.cwd,
+            prompt,
+            is_first: self.origin.is_none(),
+            gives_answer: self.launch.schema.is_some(),
         };
-        let event = events::init(&opening);
-        Ok(self.stream.event(event)?)
+        Ok(self.stream.tell(SimEvent::Opened(&opening))?)
     }
 
     fn play_turn(&mut self) -> Result<AfterTurn, PlayCut> {
         let turn =
-            self.current().ok_or_else(|| PlayCut::Fatal("the script has no turn to play".to_owned()))?;
+            self.current().ok_or_else(|| PlayCut::fatal("the script has no turn to play".to_owned()))?;
         let place = &self.words.place;
         let request = ModelRequest {
             node: place.node.clone(),
@@ -208,14 +213,14 @@ impl<'a> Player<'a> {
             iteration: place.iteration,
             attempt: place.attempt,
             session: self.words.session.clone(),
-            resumed: self.flags.resume.is_some(),
+            resumed: self.launch.session.resumes.is_some(),
             turn: self.turn,
             prompt: self.words.prompt.clone(),
-            system: self.flags.system_file.as_ref().and_then(|file| std::fs::read_to_string(file).ok()),
+            system: self.launch.role.clone(),
         };
         self.log
             .append(&request)
-            .map_err(|cause| PlayCut::Fatal(format!("cannot write the request log: {cause}")))?;
+            .map_err(|cause| PlayCut::fatal(format!("cannot write the request log: {cause}")))?;
         self.stream.begin_turn(turn.usage, turn.cost_usd);
         self.said.clear();
         self.overrides = turn.result.clone();
@@ -232,23 +237,20 @@ impl<'a> Player<'a> {
     fn end_turn(&mut self) -> Result<AfterTurn, PlayCut> {
         let answer = self.ask_to_stop(&json!([]))?;
         if answer.halt {
-            return Ok(AfterTurn::Result(ResultVerdict::said("stop_hook_prevented", self.said.clone())));
+            return Ok(AfterTurn::Result(PlayVerdict::said("stop_hook_prevented", self.said.clone())));
         }
         if answer.decision != Some(HookDecision::Refuse) {
-            return Ok(AfterTurn::Result(ResultVerdict::said("completed", self.said.clone())));
+            return Ok(AfterTurn::Result(PlayVerdict::said("completed", self.said.clone())));
         }
         self.blocks += 1;
-        self.stream.user(events::feedback(&answer.reason))?;
-        if self.block_cap > 0 && self.blocks > self.block_cap {
-            for event in events::cap_reached(self.blocks) {
-                self.stream.event(event)?;
-            }
+        let blocks = self.blocks;
+        self.stream.tell(SimEvent::StopBlocked { reason: &answer.reason, blocks })?;
+        let cap = self.launch.block_cap;
+        if cap > 0 && blocks > cap {
+            self.stream.tell(SimEvent::CapReached { blocks })?;
             // The real CLI counts the turn that it did not allow.
             self.stream.since.requests += 1;
-            return Ok(AfterTurn::Result(ResultVerdict::said("completed", String::new())));
-        }
-        if self.blocks == 1 {
-            self.stream.event(events::stop_blocked())?;
+            return Ok(AfterTurn::Result(PlayVerdict::said("completed", String::new())));
         }
         Ok(AfterTurn::Turn(answer.reason))
     }
@@ -259,9 +261,9 @@ impl<'a> Player<'a> {
         self.ask_to_stop(&json!([]))?;
         // The real CLI counts the turn that it did not need.
         self.stream.since.requests += 1;
-        Ok(AfterTurn::Result(ResultVerdict {
+        Ok(AfterTurn::Result(PlayVerdict {
             stop_reason: "tool_use",
-            ..ResultVerdict::said("completed", answer)
+            ..PlayVerdict::said("completed", answer)
         }))
     }
 
@@ -276,43 +278,39 @@ impl<'a> Player<'a> {
     }
 
     /// Keeps a result for the end of the stream.
-    pub(super) fn finish(&mut self, verdict: &ResultVerdict) {
-        let counts = ResultCounts {
-            since: self.stream.since,
-            elapsed_ms: self.stream.elapsed_ms(),
-            denials: &self.denials,
+    pub(super) fn finish(&mut self, verdict: PlayVerdict) {
+        self.results.push(SimResult {
+            verdict,
+            since: std::mem::take(&mut self.stream.since),
+            elapsed_ms: self.stream.lines.elapsed_ms(),
+            denials: self.denials.clone(),
             index: self.results.len(),
             subagents: self.subagents,
-        };
-        let mut event = events::result(verdict, &counts);
-        if let Some(answer) = self.structured.take() {
-            put(&mut event, "structured_output", answer);
-        }
-        if let Some(origin) = self.origin.take() {
-            put(&mut event, "origin", origin);
-        }
-        self.stream.since = Default::default();
-        self.results.push(event);
+            structured: self.structured.take(),
+            origin: self.origin.take(),
+        });
     }
 
-    /// Writes the results, always at the end of the stream. The script may change the last one. Returns true
-    /// if the last one is an error.
-    fn report(&mut self, overrides: Map<String, Value>) -> Result<bool, PlayCut> {
-        let mut results = std::mem::take(&mut self.results);
-        for event in &mut results {
-            events::put_totals(event, self.stream.model(), self.stream.total);
-        }
-        for (key, value) in overrides.into_iter().filter(|(key, _)| key != "exit_code") {
-            if let Some(last) = results.last_mut() {
-                put(last, &key, value);
-            }
-        }
-        let is_error = results.last().is_some_and(|last| last.get("is_error") == Some(&json!(true)));
-        for event in results {
-            self.stream.event(event)?;
-            self.has_reported = true;
-        }
-        Ok(is_error)
+    /// Writes the results, always at the end of the stream. The script may change the last one. Returns the exit
+    /// code.
+    fn report(&mut self, overrides: &Map<String, Value>, code: Option<u8>) -> Result<u8, PlayCut> {
+        let results = std::mem::take(&mut self.results);
+        let verdict = results.last().map(|result| &result.verdict);
+        let scripted = overrides.get("exit_code").and_then(Value::as_u64);
+        let is_error = match overrides.get("is_error") {
+            Some(is_error) => *is_error == Value::Bool(true),
+            None => verdict.is_some_and(PlayVerdict::is_error),
+        };
+        let failure = verdict.and_then(|verdict| verdict.failure.as_ref());
+        let exit_code = code.unwrap_or_else(|| match scripted {
+            Some(code) => u8::try_from(code).unwrap_or(1),
+            None => self.stream.format.exit_code(failure, is_error),
+        });
+        let total = self.stream.total;
+        let summary = SessionSummary { results: &results, total, overrides, exit_code };
+        self.has_reported = true;
+        self.stream.tell(SimEvent::Ended(&summary))?;
+        Ok(exit_code)
     }
 
     fn part(&mut self, limit: Option<Duration>) -> Result<(), PlayCut> {
@@ -322,41 +320,46 @@ impl<'a> Player<'a> {
     /// Ends as the real CLI does when it is asked to.
     fn obey(&mut self, asked: StopRequest) -> Result<PlayEnding, PlayCut> {
         signals::clear();
-        let code = match asked {
-            StopRequest::Terminate(code) => code,
-            StopRequest::Interrupt => {
-                let reason = if self.in_tool { "aborted_tools" } else { "aborted_streaming" };
-                self.finish(&ResultVerdict::broken(reason, "the request was interrupted".to_owned()));
-                self.report(Map::new())?;
-                0
-            }
-        };
+        let end = self.stream.format.signalled(asked, self.in_tool, &mut self.stream.lines)?;
+        if let SignalEnd::Result(code) = end {
+            let reason = if self.in_tool { "aborted_tools" } else { "aborted_streaming" };
+            self.finish(PlayVerdict::broken(reason, "the request was interrupted".to_owned()));
+            self.report(&Map::new(), Some(code))?;
+        }
         // The hook gets little time: a second request should not have to wait for it.
         let _ = self.part(Some(PARTING));
-        Ok(PlayEnding::Exit(code))
-    }
-}
-
-impl ResultVerdict {
-    /// Makes the verdict of an agent that ended with this message.
-    pub(super) fn said(terminal_reason: &'static str, text: String) -> ResultVerdict {
-        ResultVerdict { terminal_reason, stop_reason: "end_turn", outcome: Ok(text), failure: None }
+        Ok(match (end, asked) {
+            (SignalEnd::Result(code) | SignalEnd::Code(code), _) => PlayEnding::Exit(code),
+            (SignalEnd::Signal, StopRequest::Interrupt) => PlayEnding::Signal(Signal::INT),
+            (SignalEnd::Signal, StopRequest::Terminate(_)) => PlayEnding::Signal(Signal::TERM),
+        })
     }
 
-    fn broken(terminal_reason: &'static str, error: String) -> ResultVerdict {
-        ResultVerdict { terminal_reason, stop_reason: "tool_use", outcome: Err(vec![error]), failure: None }
+    /// Calls the hooks of a moment and returns their combined answer.
+    pub(super) fn fire(&mut self, event: &str, subject: &str, facts: Value) -> Result<HookMeaning, PlayCut> {
+        self.fire_within(event, subject, facts, None)
     }
-}
 
-fn mcp_servers(flags: &SimFlags, words: &ScriptVariables) -> Vec<String> {
-    let read = |config: &String| -> Option<Value> {
-        if config.trim_start().starts_with('{') {
-            return serde_json::from_str(config).ok();
+    fn fire_within(
+        &mut self,
+        event: &str,
+        subject: &str,
+        facts: Value,
+        limit: Option<Duration>,
+    ) -> Result<HookMeaning, PlayCut> {
+        let is_hook = event != "Stop" || !self.stream.format.abilities().tells_stops;
+        if self.skip_hooks && is_hook {
+            return Ok(HookMeaning::default());
         }
-        serde_json::from_slice(&std::fs::read(words.cwd.join(config)).ok()?).ok()
-    };
-    let configs = flags.mcp_config.iter().filter_map(read);
-    let names =
-        configs.filter_map(|config| Some(config.get("mcpServers")?.as_object()?.keys().cloned().collect()));
-    names.collect::<Vec<Vec<String>>>().concat()
+        let room = HookRoom { env: &self.env, cwd: &self.words.cwd, limit };
+        self.stream.ask(&HookMoment {
+            event,
+            subject,
+            facts,
+            prompt: &self.words.prompt,
+            prompt_id: &self.prompt_id,
+            has_been_blocked: self.blocks > 0,
+            room,
+        })
+    }
 }

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::{Value, json};
 
+use super::format::claude::shape_tests::assert_shaped;
 use super::rehearsal::RehearsedScript;
-use super::shape_tests::assert_shaped;
 
 const ARGS: &str = "SIM_TEST_ARGS";
 

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
+use super::format;
 use super::log::ModelRequest;
 use super::play::{self, PlayEnding};
 use super::process::Environment;
-use super::start::ProcessInputs;
+use super::start::{ProcessInputs, SimInput};
 
 /// A hook command that appends its payload to `hooks.jsonl`.
 pub(super) const NOTE: &str =
@@ -20,6 +21,7 @@ pub(super) struct RehearsedScript {
     pub(super) args: Vec<String>,
     pub(super) env: Environment,
     pub(super) prompt: String,
+    format: &'static str,
 }
 
 /// The result of playing a script.
@@ -40,7 +42,14 @@ impl RehearsedScript {
             ("WINDLASS_SIM_LOG".into(), "log.jsonl".into()),
         ];
         let args = ["-p", "--output-format", "stream-json", "--verbose"].map(str::to_owned).into();
-        RehearsedScript { folder, args, env, prompt: "do it".to_owned() }
+        RehearsedScript { folder, args, env, prompt: "do it".to_owned(), format: "claude" }
+    }
+
+    /// Plays in another format, started with these arguments.
+    pub(super) fn in_format(mut self, format: &'static str, args: &[&str]) -> RehearsedScript {
+        self.format = format;
+        self.args = args.iter().map(|arg| (*arg).to_owned()).collect();
+        self
     }
 
     /// Makes a script of one turn with these steps.
@@ -83,15 +92,16 @@ impl RehearsedScript {
 
     pub(super) fn play(&self) -> Played {
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        let ending = play::play(ProcessInputs {
+        let inputs = ProcessInputs {
             args: self.args.clone(),
             env: self.env.clone(),
             cwd: self.folder.path().to_owned(),
-            input: &mut Cursor::new(&self.prompt),
+            input: SimInput::Text(Cursor::new(self.prompt.clone().into_bytes())),
             out: &mut out,
             err: &mut err,
             ready: || {},
-        });
+        };
+        let ending = play::play(inputs, format::named(self.format).unwrap());
         Played { ending, out, err: String::from_utf8(err).unwrap() }
     }
 

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use rustix::process::Signal;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 /// The size limit of a script.
@@ -93,7 +93,7 @@ pub(super) struct ScriptTurn {
 }
 
 /// The tokens of one turn.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct ScriptUsage {
     #[serde(alias = "input")]
@@ -104,6 +104,24 @@ pub(super) struct ScriptUsage {
     pub(super) cache_read_input_tokens: u64,
     #[serde(alias = "cache_creation")]
     pub(super) cache_creation_input_tokens: u64,
+}
+
+impl ScriptUsage {
+    pub(super) fn add(&mut self, other: ScriptUsage) {
+        self.input_tokens += other.input_tokens;
+        self.output_tokens += other.output_tokens;
+        self.cache_read_input_tokens += other.cache_read_input_tokens;
+        self.cache_creation_input_tokens += other.cache_creation_input_tokens;
+    }
+
+    /// Returns the tokens that went in, also those from and to a cache.
+    pub(super) fn whole_input(&self) -> u64 {
+        self.input_tokens + self.cached()
+    }
+
+    pub(super) fn cached(&self) -> u64 {
+        self.cache_read_input_tokens + self.cache_creation_input_tokens
+    }
 }
 
 /// One action of the agent, or one fault.

@@ -70,6 +70,11 @@ pub(super) fn asked() -> Option<StopRequest> {
     }
 }
 
+/// Asks this process to stop its work, as SIGINT does.
+pub(super) fn interrupt() {
+    SEEN.store(libc::SIGINT, Ordering::SeqCst);
+}
+
 /// Waits for a time, or until a request to end.
 pub(super) fn pause(time: Duration) -> Result<(), StopRequest> {
     let end = Instant::now() + time;

@@ -1,20 +1,21 @@
 //! Reads script, prompt, settings and environment into a [`Player`].
 
 use std::ffi::OsString;
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value};
+use serde_json::Map;
 
-use super::args::{self, SimFlags};
 use super::choose::{ScriptPlace, TaskPlace};
-use super::hooks::Hooks;
+use super::format::{LaunchRefusal, SimFormat, SimLaunch};
+use super::ids::new_uuid;
+use super::lines::EventLines;
 use super::log::RequestLog;
-use super::plain::{self, Wire};
 use super::play::Player;
 use super::process::Environment;
 use super::script::SimScript;
-use super::stream::{Stream, new_uuid};
+use super::stream::Stream;
 use super::words::{ScriptVariables, find_tracker};
 
 const SCRIPT: &str = "WINDLASS_SIM_SCRIPT";
@@ -25,80 +26,75 @@ const TASK_ATTEMPT: &str = "WINDLASS_TASK_ATTEMPT";
 const TASK_NODE: &str = "WINDLASS_TASK_NODE";
 const ITERATION: &str = "WINDLASS_ITERATION";
 const ATTEMPT: &str = "WINDLASS_ATTEMPT";
-const BLOCK_CAP: &str = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP";
-/// The CLI's own limit of consecutive blocks.
-pub(super) const DEFAULT_BLOCK_CAP: u32 = 8;
 
 /// The inputs and outputs of a process.
 pub(super) struct ProcessInputs<'a> {
     pub(super) args: Vec<String>,
     pub(super) env: Environment,
     pub(super) cwd: PathBuf,
-    pub(super) input: &'a mut dyn Read,
+    pub(super) input: SimInput,
     pub(super) out: &'a mut dyn Write,
     pub(super) err: &'a mut dyn Write,
     /// Called once everything is read, just before playing.
     pub(super) ready: fn(),
 }
 
-/// The parts that a player takes over.
-pub(super) struct SessionStart<'a> {
-    pub(super) env: Environment,
-    pub(super) cwd: PathBuf,
-    pub(super) out: &'a mut dyn Write,
-    pub(super) prompt: String,
+/// The standard input. A format may read on while it plays.
+pub(super) enum SimInput {
+    /// Nobody writes anything, because it is a terminal.
+    Nothing,
+    File(File),
+    #[cfg(test)]
+    Text(io::Cursor<Vec<u8>>),
+}
+
+impl SimInput {
+    /// Takes the input, and leaves nothing.
+    pub(super) fn take(&mut self) -> SimInput {
+        std::mem::replace(self, SimInput::Nothing)
+    }
+}
+
+impl Read for SimInput {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            SimInput::Nothing => Ok(0),
+            SimInput::File(file) => file.read(buffer),
+            #[cfg(test)]
+            SimInput::Text(text) => text.read(buffer),
+        }
+    }
 }
 
 impl ProcessInputs<'_> {
-    /// Reads the flags, the script and the prompt.
-    pub(super) fn read(&mut self) -> Result<(SimFlags, SimScript, String), String> {
-        let flags = match self.args.as_slice() {
-            [flag, file, ..] if flag == "--plain" => plain::flags(file)?,
-            args => args::parse(args),
-        };
-        let script = match variable(&self.env, SCRIPT) {
-            Some(path) => SimScript::read(&self.cwd.join(path)).map_err(|error| error.to_string())?,
-            None => SimScript::stub(),
-        };
-        let prompt = read_prompt(&flags, self.input)?;
-        Ok((flags, script, prompt))
+    /// Reads the script.
+    pub(super) fn read_script(&self) -> Result<SimScript, LaunchRefusal> {
+        match variable(&self.env, SCRIPT) {
+            Some(path) => {
+                SimScript::read(&self.cwd.join(path)).map_err(|error| LaunchRefusal::from(error.to_string()))
+            }
+            None => Ok(SimScript::stub()),
+        }
     }
 }
 
-fn read_prompt(flags: &SimFlags, input: &mut dyn Read) -> Result<String, String> {
-    if let Some(prompt) = &flags.prompt {
-        return Ok(prompt.clone());
-    }
-    let unread = |cause: io::Error| format!("cannot read the prompt: {cause}");
-    let mut bytes = Vec::new();
-    if flags.reads_lines {
-        BufReader::new(input).read_until(b'\n', &mut bytes).map_err(unread)?;
-        return prompt_of_line(&bytes).ok_or_else(|| "the first line is not a message of a user".to_owned());
-    }
-    input.read_to_end(&mut bytes).map_err(unread)?;
-    if bytes.is_empty() {
-        return Err("Input must be provided either through stdin or as a prompt argument when using --print"
-            .to_owned());
-    }
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+/// Returns the request log, if one is kept.
+pub(super) fn request_log(env: &Environment, cwd: &Path) -> RequestLog {
+    RequestLog(variable(env, LOG).map(|path| cwd.join(path)))
 }
 
-/// Returns the text of `{"type":"user","message":{"role":"user","content":"TEXT"}}`.
-fn prompt_of_line(line: &[u8]) -> Option<String> {
-    let line: Value = serde_json::from_slice(line).ok()?;
-    let text = line.get("message")?.get("content")?.as_str()?;
-    (line.get("type")? == "user").then(|| text.to_owned())
-}
-
-fn variable(env: &Environment, name: &str) -> Option<OsString> {
+/// Returns a variable that is not empty.
+pub(super) fn variable(env: &Environment, name: &str) -> Option<OsString> {
     env.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone()).filter(|value| !value.is_empty())
 }
 
-fn number(env: &Environment, name: &str) -> Option<u32> {
+/// Returns a variable with a number.
+pub(super) fn number(env: &Environment, name: &str) -> Option<u32> {
     variable(env, name)?.to_str()?.trim().parse().ok()
 }
 
-fn text(env: &Environment, name: &str) -> Option<String> {
+/// Returns a variable with text.
+pub(super) fn text(env: &Environment, name: &str) -> Option<String> {
     variable(env, name)?.into_string().ok()
 }
 
@@ -118,57 +114,43 @@ fn turn_place(env: &Environment) -> ScriptPlace {
     }
 }
 
+/// The parts that a player takes over.
+pub(super) struct SessionStart<'a> {
+    pub(super) env: Environment,
+    pub(super) cwd: PathBuf,
+    pub(super) out: &'a mut dyn Write,
+    pub(super) err: &'a mut dyn Write,
+    pub(super) format: Box<dyn SimFormat>,
+}
+
 impl<'a> Player<'a> {
     /// Makes a player that has not played anything yet.
-    pub(super) fn new(
-        script: &'a SimScript,
-        flags: &'a SimFlags,
-        given: SessionStart<'a>,
-    ) -> Result<Self, String> {
-        let SessionStart { mut env, cwd, out, prompt } = given;
-        let session = match (&flags.session_id, &flags.resume) {
-            (Some(id), _) => id.clone(),
-            (None, Some(id)) if !flags.fork => id.clone(),
-            _ => new_uuid(),
-        };
-        let mut hooks = Hooks::default();
-        if let Some(settings) = &flags.settings {
-            hooks = Hooks::from_settings(settings, &cwd)?;
-            hooks.wire = flags.wire;
-        }
-        for dir in &flags.plugin_dirs {
-            hooks.add_plugin(&cwd.join(dir))?;
-        }
-        let schema = flags.json_schema.as_deref().map(read_schema).transpose()?;
-        let log = RequestLog(variable(&env, LOG).map(|path| cwd.join(path)));
+    pub(super) fn new(script: &'a SimScript, launch: SimLaunch, start: SessionStart<'a>) -> Self {
+        let SessionStart { mut env, cwd, out, err, mut format } = start;
+        let session = launch.session.id.clone();
+        let log = request_log(&env, &cwd);
         let words = ScriptVariables {
             place: turn_place(&env),
             session: session.clone(),
-            tracker: find_tracker(&prompt)
+            tracker: find_tracker(&launch.prompt)
                 .or_else(|| log.prompts(&session).iter().find_map(|p| find_tracker(p))),
-            prompt,
+            prompt: launch.prompt.clone(),
             cwd,
             ..ScriptVariables::default()
         };
-        let block_cap = match flags.wire {
-            Wire::Claude => number(&env, BLOCK_CAP).unwrap_or(DEFAULT_BLOCK_CAP),
-            Wire::Plain => 0,
-        };
-        let transcript = transcript_path(&env, &words);
-        announce(&mut env, &words);
-        let model = flags.model.clone().unwrap_or_else(|| "sim".to_owned());
-        Ok(Player {
+        let own = format.child_env(&session, &words.cwd, &env);
+        env.retain(|(name, _)| !own.iter().any(|(key, _)| name == key));
+        env.extend(own.into_iter().map(|(name, value)| (name.into(), value)));
+        let model = launch.model.clone().unwrap_or_else(|| "sim".to_owned());
+        Player {
             script,
-            flags,
+            skip_hooks: launch.has_no_hooks,
+            launch,
             env,
-            stream: Stream::new(out, session, model, flags.wire),
+            stream: Stream::new(EventLines::new(out, err, session, model), format),
             words,
-            hooks,
             log,
-            skip_hooks: flags.bare,
             prompt_id: new_uuid(),
-            transcript,
-            schema,
             said: String::new(),
             structured: None,
             denials: Vec::new(),
@@ -180,44 +162,6 @@ impl<'a> Player<'a> {
             subagents: 0,
             turn: 1,
             blocks: 0,
-            block_cap,
-        })
+        }
     }
-}
-
-/// Parses the schema, with the errors of the real CLI.
-fn read_schema(text: &str) -> Result<Value, String> {
-    let schema: Value =
-        serde_json::from_str(text).map_err(|cause| format!("--json-schema is not valid JSON: {cause}"))?;
-    match schema.is_object() {
-        true => Ok(schema),
-        false => Err("--json-schema must be a JSON object".to_owned()),
-    }
-}
-
-/// Sets the variables that the CLI passes to its children.
-fn announce(env: &mut Environment, words: &ScriptVariables) {
-    let own = [
-        ("CLAUDECODE", OsString::from("1")),
-        ("CLAUDE_CODE_ENTRYPOINT", "sdk-cli".into()),
-        ("CLAUDE_CODE_SESSION_ID", words.session.clone().into()),
-        ("CLAUDE_PID", std::process::id().to_string().into()),
-        ("CLAUDE_PROJECT_DIR", words.cwd.clone().into()),
-    ];
-    env.retain(|(name, _)| !own.iter().any(|(key, _)| name == key));
-    env.extend(own.map(|(name, value)| (name.into(), value)));
-}
-
-/// Returns the path where the real CLI would keep the transcript. The sim writes nothing there.
-fn transcript_path(env: &Environment, words: &ScriptVariables) -> String {
-    let home = variable(env, "HOME").map(PathBuf::from).unwrap_or_default();
-    let config = variable(env, "CLAUDE_CONFIG_DIR").map_or_else(|| home.join(".claude"), PathBuf::from);
-    let folder: String = words
-        .cwd
-        .display()
-        .to_string()
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
-        .collect();
-    config.join("projects").join(folder).join(format!("{}.jsonl", words.session)).display().to_string()
 }

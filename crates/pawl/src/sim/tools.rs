@@ -1,28 +1,32 @@
 //! Plays steps that talk or use a tool: event, hook, action, hook, result, in the real CLI's order.
 //!
-//! `perform` carries out the tools. This module decides from hooks and permission mode whether they may run.
+//! `perform` carries out the tools. This module decides from hooks and the format whether they may run.
 
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use windlass_core::graph::schema::validate;
 
-use super::events::{self, ResultVerdict, ToolResult, put};
-use super::hooks::{HookDecision, HookMeaning};
+use super::event::{CallVerdict, PlayVerdict, SimCall, SimEvent, ToolResult};
+use super::hook_call::{HookDecision, HookMeaning};
+use super::ids::short_id;
 use super::perform::{self, StepResult};
 use super::play::{PlayCut, Player};
 use super::script::{AskStep, Choice, ScriptStep, ToolStep, TrackerEdit};
 use super::signals::StopRequest;
-use super::stream::short_id;
 
 /// The result of a tool that the user interrupted.
 const REJECTED: &str = "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it \
     was a file edit, the new_string was NOT written to the file). STOP what you are doing and wait for the user to \
     tell you how to proceed.";
 
+/// The tool for a structured answer.
+const ANSWERING: &str = "StructuredOutput";
+
 /// The decision about a tool call.
 enum Permit {
-    Run(Value),
+    /// With the input that a hook changed.
+    Run(Option<Value>),
     Refused(String),
     Deferred,
 }
@@ -34,8 +38,8 @@ impl Player<'_> {
             ScriptStep::Say(text) => self.say(text),
             ScriptStep::Finish(text) => self.finish_work(text),
             ScriptStep::Think(text) => {
-                let block = json!({"type": "thinking", "thinking": self.words.fill(text), "signature": ""});
-                Ok(self.stream.block(block)?)
+                let text = self.words.fill(text);
+                Ok(self.stream.thought(&text)?)
             }
             ScriptStep::Write { path, content } => {
                 self.write(&self.words.fill(path), &self.words.fill(content))
@@ -59,7 +63,7 @@ impl Player<'_> {
             ScriptStep::BackgroundStop(on) => self.only_if(*on, Self::stop_in_background),
             ScriptStep::SubagentStop(on) => self.only_if(*on, Self::run_subagent),
             ScriptStep::SkipHooks(skip) => {
-                self.skip_hooks = *skip || self.flags.bare;
+                self.skip_hooks = *skip || self.launch.has_no_hooks;
                 Ok(())
             }
             ScriptStep::Hang(_)
@@ -89,7 +93,7 @@ impl Player<'_> {
 
     /// Says a text whose variables are already filled in.
     pub(super) fn speak(&mut self, text: String) -> Result<(), PlayCut> {
-        self.stream.block(json!({"type": "text", "text": text}))?;
+        self.stream.said(&text)?;
         self.said = text;
         Ok(())
     }
@@ -120,18 +124,19 @@ impl Player<'_> {
         self.use_tool(&self.words.fill(&tool.name), input, |_, _| Ok(StepResult::text(&text)))
     }
 
-    /// Gives the structured answer that the session's schema requires.
+    /// Gives the structured answer that the session's schema requires. Without a tool for it, the answer is a
+    /// message.
     pub(super) fn give(&mut self, answer: &Value) -> Result<(), PlayCut> {
         let input = self.fill_all(answer);
-        let Some(schema) = self.schema.clone() else {
-            let id = self.wish(events::ANSWERING, &input)?;
-            let text = format!(
-                "<tool_use_error>Error: No such tool available: {}</tool_use_error>",
-                events::ANSWERING
-            );
-            return self.tell_failure(&id, &text, text.clone(), None);
+        if !self.stream.format.abilities().answers {
+            return self.speak(input.to_string());
+        }
+        let Some(schema) = self.launch.schema.clone() else {
+            let call = self.wish(ANSWERING, input)?;
+            let text = format!("<tool_use_error>Error: No such tool available: {ANSWERING}</tool_use_error>");
+            return self.tell_failure(&call, &text, text.clone(), CallVerdict::Missing);
         };
-        self.use_tool(events::ANSWERING, input, |player, input| {
+        self.use_tool(ANSWERING, input, |player, input| {
             if let Some(fault) = validate(&schema, input).first() {
                 return Ok(StepResult::failed(&format!("Output does not match required schema: {fault}")));
             }
@@ -141,10 +146,10 @@ impl Player<'_> {
     }
 
     /// Writes a tool call of the model to the stream.
-    fn wish(&mut self, name: &str, input: &Value) -> Result<String, PlayCut> {
-        let id = format!("toolu_{}", short_id());
-        self.stream.block(json!({"type": "tool_use", "id": id, "name": name, "input": input}))?;
-        Ok(id)
+    fn wish(&mut self, name: &str, input: Value) -> Result<SimCall, PlayCut> {
+        let call = SimCall { id: format!("toolu_{}", short_id()), name: name.to_owned(), input };
+        self.stream.called(&call)?;
+        Ok(call)
     }
 
     /// Fills the variables in every string of a tool's input.
@@ -167,6 +172,10 @@ impl Player<'_> {
             {"question": question, "header": header, "multiSelect": false, "options": options},
         ]});
         self.words.answer.clear();
+        if !self.stream.format.abilities().questions {
+            // Without a tool for questions, an agent can only say them.
+            return self.speak(question);
+        }
         self.use_tool("AskUserQuestion", input, |player, input| {
             let (done, answer) = perform::answered(input, &question);
             player.words.answer = answer;
@@ -176,7 +185,7 @@ impl Player<'_> {
 
     pub(super) fn edit_tracker(&mut self, edit: &TrackerEdit) -> Result<(), PlayCut> {
         let Some(path) = &self.words.tracker else {
-            return Err(PlayCut::Fatal("no prompt of this session names a tracker".to_owned()));
+            return Err(PlayCut::fatal("no prompt of this session names a tracker".to_owned()));
         };
         let path = path.display().to_string();
         match edit {
@@ -195,35 +204,32 @@ impl Player<'_> {
         input: Value,
         deed: impl FnOnce(&mut Self, &Value) -> Result<StepResult, PlayCut>,
     ) -> Result<(), PlayCut> {
-        let id = self.wish(name, &input)?;
+        let mut call = self.wish(name, input)?;
         // Hooks and the stream use different names for the subagent tool.
         let hook_name = if name == "Task" { "Agent" } else { name };
-        let call = json!({"tool_name": hook_name, "tool_input": input, "tool_use_id": id});
+        let facts = json!({"tool_name": hook_name, "tool_input": call.input, "tool_use_id": call.id});
         self.in_tool = true;
-        let answer = self.fire("PreToolUse", hook_name, call.clone());
-        let answer = answer.or_else(|cut| self.abort(&id, cut))?;
+        let answer = self.fire("PreToolUse", hook_name, facts.clone());
+        let answer = answer.or_else(|cut| self.abort(&call, cut))?;
         let halt = answer.halt;
-        let input = match self.permit(hook_name, call, answer)? {
-            Permit::Run(input) => input,
-            Permit::Refused(text) => return self.refuse(&id, name, input, &text),
+        match self.permit(hook_name, facts, answer)? {
+            Permit::Run(changed) => call.input = changed.unwrap_or(call.input),
+            Permit::Refused(text) => return self.refuse(&call, &text),
             Permit::Deferred => {
-                return Err(PlayCut::Over(ResultVerdict::said("tool_deferred", self.said.clone())));
+                return Err(PlayCut::Over(PlayVerdict::said("tool_deferred", self.said.clone())));
             }
-        };
+        }
+        self.stream.tell(SimEvent::Started(&call))?;
         let start = Instant::now();
-        let done = deed(self, &input).or_else(|cut| self.abort(&id, cut))?;
-        self.tell_hooks(hook_name, &id, &input, &done, start.elapsed())?;
-        let result = ToolResult {
-            content: done.content,
-            is_error: done.is_error,
-            structured: done.structured,
-            meta: accepted(),
-        };
-        self.stream.user(events::tool_result(&id, &result))?;
+        let done = deed(self, &call.input).or_else(|cut| self.abort(&call, cut))?;
+        self.tell_hooks(hook_name, &call, &done, start.elapsed())?;
+        let StepResult { content, is_error, structured, shell } = done;
+        let result = ToolResult { content, is_error, structured, shell, verdict: CallVerdict::Ran };
+        self.stream.tell(SimEvent::Returned(&call, &result))?;
         self.in_tool = false;
         if halt {
             // The tool has run anyway, as in the real CLI.
-            return Err(PlayCut::Over(ResultVerdict::said("hook_stopped", self.said.clone())));
+            return Err(PlayCut::Over(PlayVerdict::said("hook_stopped", self.said.clone())));
         }
         Ok(())
     }
@@ -231,75 +237,73 @@ impl Player<'_> {
     fn tell_hooks(
         &mut self,
         name: &str,
-        id: &str,
-        input: &Value,
+        call: &SimCall,
         done: &StepResult,
         took: Duration,
     ) -> Result<(), PlayCut> {
         let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-        let mut extra = json!({
-            "tool_name": name, "tool_input": input, "tool_use_id": id, "duration_ms": duration_ms,
-        });
+        let mut facts = Map::from_iter([
+            ("tool_name".to_owned(), json!(name)),
+            ("tool_input".to_owned(), call.input.clone()),
+            ("tool_use_id".to_owned(), json!(call.id)),
+            ("duration_ms".to_owned(), json!(duration_ms)),
+        ]);
         let event = if done.is_error {
-            put(&mut extra, "error", done.content.clone());
-            put(&mut extra, "is_interrupt", json!(false));
+            facts.insert("error".to_owned(), done.content.clone());
+            facts.insert("is_interrupt".to_owned(), json!(false));
             "PostToolUseFailure"
         } else {
-            put(&mut extra, "tool_response", done.structured.clone());
+            facts.insert("tool_response".to_owned(), done.structured.clone());
             "PostToolUse"
         };
-        self.fire(event, name, extra).map(drop)
+        self.fire(event, name, Value::Object(facts)).map(drop)
     }
 
-    fn permit(&mut self, name: &str, call: Value, answer: HookMeaning) -> Result<Permit, PlayCut> {
-        let input = call.get("tool_input").cloned().unwrap_or_default();
-        let run = |changed: Option<Value>| Permit::Run(changed.unwrap_or(input));
+    fn permit(&mut self, name: &str, facts: Value, answer: HookMeaning) -> Result<Permit, PlayCut> {
+        let refusal = |player: &Self, reason| Permit::Refused(player.stream.format.refusal(name, reason));
         Ok(match answer.decision {
-            Some(HookDecision::Refuse) => {
-                Permit::Refused(format!("PreToolUse:{name} hook error: {}", answer.reason))
-            }
-            Some(HookDecision::Ask) => Permit::Refused(not_granted(name)),
+            Some(HookDecision::Refuse) => refusal(self, Some(answer.reason.as_str())),
+            Some(HookDecision::Ask) => refusal(self, None),
             Some(HookDecision::Defer) => Permit::Deferred,
-            Some(HookDecision::Allow) => run(answer.updated_input),
-            None if self.skip_hooks || permitted(self.permission_mode(), name) => run(answer.updated_input),
+            Some(HookDecision::Allow) => Permit::Run(answer.updated_input),
+            None if self.skip_hooks || self.stream.format.permits(name) => Permit::Run(answer.updated_input),
             None => {
-                let asked = self.fire("PermissionRequest", name, call)?;
+                let asked = self.fire("PermissionRequest", name, facts)?;
                 match asked.decision {
-                    Some(HookDecision::Allow) => run(asked.updated_input),
-                    _ if asked.reason.is_empty() => Permit::Refused(not_granted(name)),
+                    Some(HookDecision::Allow) => Permit::Run(asked.updated_input),
+                    _ if asked.reason.is_empty() => refusal(self, None),
                     _ => Permit::Refused(asked.reason),
                 }
             }
         })
     }
 
-    fn refuse(&mut self, id: &str, name: &str, input: Value, text: &str) -> Result<(), PlayCut> {
-        self.denials.push(json!({"tool_name": name, "tool_use_id": id, "tool_input": input}));
-        let decision = json!({"decision": "reject", "source": "hook", "reason_type": "hook"});
-        let meta = json!({"non_execution_kind": "permission-rule", "permission_decision": decision});
+    fn refuse(&mut self, call: &SimCall, text: &str) -> Result<(), PlayCut> {
+        self.denials.push(json!({"tool_name": call.name, "tool_use_id": call.id, "tool_input": call.input}));
         self.in_tool = false;
-        self.tell_failure(id, text, format!("Error: {text}"), Some(meta))
+        self.tell_failure(call, text, format!("Error: {text}"), CallVerdict::Refused)
     }
 
     /// Handles an interrupt during a tool: the model gets a result before the session ends.
-    fn abort<T>(&mut self, id: &str, cut: PlayCut) -> Result<T, PlayCut> {
+    fn abort<T>(&mut self, call: &SimCall, cut: PlayCut) -> Result<T, PlayCut> {
         if matches!(cut, PlayCut::Asked(StopRequest::Interrupt)) {
-            let meta = json!({"non_execution_kind": "user-rejected"});
-            self.tell_failure(id, REJECTED, "User rejected tool use".to_owned(), Some(meta))?;
-            self.stream.user(events::user_text("[Request interrupted by user for tool use]"))?;
+            let short = "User rejected tool use".to_owned();
+            self.tell_failure(call, REJECTED, short, CallVerdict::Interrupted)?;
+            self.stream.tell(SimEvent::Interrupted)?;
         }
         Err(cut)
     }
 
     fn tell_failure(
         &mut self,
-        id: &str,
+        call: &SimCall,
         text: &str,
         short: String,
-        meta: Option<Value>,
+        verdict: CallVerdict,
     ) -> Result<(), PlayCut> {
-        let result = ToolResult { content: json!(text), is_error: true, structured: json!(short), meta };
-        Ok(self.stream.user(events::tool_result(id, &result))?)
+        let (content, structured) = (json!(text), json!(short));
+        let result = ToolResult { content, is_error: true, structured, verdict, shell: None };
+        Ok(self.stream.tell(SimEvent::Returned(call, &result))?)
     }
 }
 
@@ -307,25 +311,5 @@ fn option(choice: &Choice) -> Value {
     match choice {
         Choice::Label(label) => json!({"label": label, "description": label}),
         Choice::Whole { label, description } => json!({"label": label, "description": description}),
-    }
-}
-
-fn accepted() -> Option<Value> {
-    let decision = json!({"decision": "accept", "source": "config", "reason_type": "mode"});
-    Some(json!({"permission_decision": decision}))
-}
-
-fn not_granted(name: &str) -> String {
-    format!("Claude requested permissions to use {name}, but you haven't granted it yet.")
-}
-
-/// Decides whether a mode allows a tool that no hook decided about. No person can be asked.
-fn permitted(mode: &str, name: &str) -> bool {
-    let edits = matches!(name, "Write" | "Edit" | "NotebookEdit");
-    let reaches_out = edits || matches!(name, "Bash" | "WebFetch" | "WebSearch") || name.starts_with("mcp__");
-    match mode {
-        "bypassPermissions" | "auto" => true,
-        "acceptEdits" => edits || name == "Bash" || !reaches_out,
-        _ => !reaches_out,
     }
 }

@@ -43,6 +43,7 @@ pub(crate) fn program(argv: &[&str]) -> Folder {
         grace_ms: 60_000,
         merge_stderr: false,
         output_max: None,
+        writes_in: None,
     };
     Folder { dir, launch }
 }

@@ -117,7 +117,10 @@ impl Channel {
     }
 
     /// Summarises the turn. The dialect gives the verdict.
-    pub fn sum_up(&self, dialect: &dyn Dialect, over: ProcessEnd<'_>) -> SessionEnd {
+    pub fn sum_up(&mut self, dialect: &dyn Dialect, over: ProcessEnd<'_>) -> SessionEnd {
+        if self.lines.reader().is_at_work(&input(&self.dir)) {
+            self.transcript.begin_turn();
+        }
         let stderr = files::read_tail(&self.dir.join(names::STDERR), STDERR_TAIL);
         let end = self.transcript.end(dialect.judge(&self.transcript, over, &stderr), self.offset);
         match dialect.conversation_usage(&self.dir) {

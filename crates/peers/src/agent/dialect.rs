@@ -137,6 +137,13 @@ pub trait ReadLine: fmt::Debug + Send {
         Vec::new()
     }
 
+    /// Decides whether the CLI still works on something in `input`, everything that was written for it, although its
+    /// last turn has a result.
+    fn is_at_work(&self, input: &[u8]) -> bool {
+        let _ = input;
+        false
+    }
+
     /// Decides whether `input`, everything that was written for the CLI, contains the reply to a request.
     fn has_reply(&self, request: &str, input: &[u8]) -> bool {
         memchr::memmem::find(input, request.as_bytes()).is_some()

@@ -18,9 +18,12 @@ mod sim;
 mod stamp;
 mod transcript;
 mod turn;
+mod write_limit;
 
 use serde::Serialize;
 use windlass_core::hook::ToolName;
+
+use crate::os;
 
 pub use channel::{Channel, ChannelItem, cancel};
 pub use dialect::{Agents, Dialect, LoginPlaces, Printed, ReadLine};
@@ -35,10 +38,24 @@ pub use windlass_core::agent::{AgentEvent, ApiRetry, RateLimit, TurnResult};
 pub enum Hold {
     /// The CLI, its sandbox or a hook refuses what is not allowed.
     Enforced,
+    /// The kernel refuses what is not allowed, if it has Landlock.
+    ByKernel,
     /// The agent is asked to keep the limit, and nothing stops it.
     Asked,
     #[default]
     Impossible,
+}
+
+impl Hold {
+    /// Returns the strength on this machine.
+    #[must_use]
+    pub fn on_this_machine(self) -> Hold {
+        match self {
+            Hold::ByKernel if !os::can_limit_writes() => Hold::Impossible,
+            Hold::ByKernel => Hold::Enforced,
+            Hold::Enforced | Hold::Asked | Hold::Impossible => self,
+        }
+    }
 }
 
 /// The strength of the limits of a session on a driver.
@@ -52,6 +69,19 @@ pub struct Enforcement {
     pub shell_writes: Hold,
     /// In `strict`, shell commands have no network.
     pub shell_network: Hold,
+}
+
+impl Enforcement {
+    /// Returns the strength of each limit on this machine.
+    #[must_use]
+    pub fn on_this_machine(self) -> Enforcement {
+        Enforcement {
+            tools: self.tools.on_this_machine(),
+            settings: self.settings.on_this_machine(),
+            shell_writes: self.shell_writes.on_this_machine(),
+            shell_network: self.shell_network.on_this_machine(),
+        }
+    }
 }
 
 /// The capabilities of a driver.

@@ -102,6 +102,11 @@ impl Transcript {
         }
     }
 
+    /// Records that another turn has started, of which the agent has said nothing yet.
+    pub(super) fn begin_turn(&mut self) {
+        self.is_mid_turn = true;
+    }
+
     /// Records that bytes of the stream were skipped because their lines were too long.
     pub fn skip(&mut self, bytes: u64) {
         self.has_gap |= bytes > 0;
@@ -275,6 +280,7 @@ impl Transcript {
             }
             FailureCause::CutOff => interrupted(&failure.word),
             FailureCause::OwnLimit => failed(SessionFailure::OwnLimit, describe(failure, stderr)),
+            FailureCause::NoConversation => failed(SessionFailure::NoConversation, describe(failure, stderr)),
             FailureCause::Other => failed(SessionFailure::Other, describe(failure, stderr)),
         }
     }

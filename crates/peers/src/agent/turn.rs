@@ -134,6 +134,7 @@ impl TurnRequest<'_> {
             merge_stderr: false,
             // The agent's output is the record of its work, so it is never truncated.
             output_max: None,
+            writes_in: None,
             cookie: self.cookie(),
         }
     }

@@ -3,7 +3,7 @@
 //! Arguments are a list, no inherited `GIT_*` variable redirects git, and git never prompts. This module
 //! only detects changes; the engine decides what they mean.
 //!
-//! [`create`] makes a worktree, [`land`] moves its commits to the target branch, [`renew`] brings it up to
+//! [`merged`] finds the commit with the work of several branches, [`create`] makes a worktree, [`land`] moves its commits to the target branch, [`renew`] brings it up to
 //! date after a conflict and [`remove`] deletes it. Each can be called again after a crash at any point, and
 //! none ever deletes anybody's work. `snapshot` keeps the states of a folder as commits and restores them.
 
@@ -18,6 +18,7 @@ mod interrupted_move;
 mod land;
 mod lock;
 mod marker;
+mod merge;
 mod prune;
 mod rebase;
 mod remove;
@@ -36,6 +37,7 @@ pub use create::create;
 pub use fingerprint::{digest, fingerprint, fingerprint_of};
 pub use land::{LandError, Landing, LandingTimeouts, land, land_within};
 pub use lock::LockError;
+pub use merge::{MergedBranches, merged};
 pub use prune::{
     commits_ahead, containing_branch, own_branches, process_in, reason_to_keep, remove_branch,
     remove_snapshots, shared_folder, snapshot_refs,

@@ -128,10 +128,7 @@ fn merge(
     target: &str,
 ) -> Result<(String, Vec<String>), LandError<Infallible>> {
     let call = GitCall::at(&worktree.path).without_hooks();
-    let said =
-        call.within(LIMIT).run_or_no(&["merge-tree", "--write-tree", "-z", "--no-messages", before, onto]);
-    let (tree, conflicts) =
-        parse(&said?).ok_or_else(|| refused("merge-tree", "it named files that are not UTF-8"))?;
+    let (tree, conflicts) = conflicts(call.within(LIMIT), before, onto)?;
     for file in &conflicts {
         // git invents such a name where one side has a file and the other has a folder.
         if file.name.contains('~')
@@ -146,6 +143,21 @@ fn merge(
     let message = message(target, &files);
     let args = ["commit-tree", &tree, "-p", before, "-p", onto, "-m", &message];
     Ok((line(&call.run(&args)?), files))
+}
+
+/// Merges two commits. Returns the tree and the files in conflict.
+pub(super) fn merge_tree(
+    call: GitCall<'_>,
+    before: &str,
+    onto: &str,
+) -> Result<(String, Vec<String>), GitError> {
+    let (tree, conflicts) = conflicts(call, before, onto)?;
+    Ok((tree, conflicts.into_iter().map(|file| file.name).collect()))
+}
+
+fn conflicts(call: GitCall<'_>, before: &str, onto: &str) -> Result<(String, Vec<ConflictedFile>), GitError> {
+    let said = call.run_or_no(&["merge-tree", "--write-tree", "-z", "--no-messages", before, onto]);
+    parse(&said?).ok_or_else(|| refused("merge-tree", "it named files that are not UTF-8"))
 }
 
 fn refused(verb: &str, said: &str) -> GitError {

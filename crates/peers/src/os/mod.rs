@@ -6,6 +6,7 @@
 mod file;
 mod group;
 mod held;
+mod landlock;
 mod limits;
 mod notices;
 mod orphans;
@@ -15,6 +16,7 @@ mod start;
 pub(crate) use file::{FolderReader, clone_contents, leave_read_time, path_of, rename_new};
 pub(crate) use group::{group_folders, is_group, kill_group, members};
 pub(crate) use held::HeldProcess;
+pub(crate) use landlock::can_limit_writes;
 pub(crate) use limits::{is_marked, is_of};
 pub(crate) use notices::{FolderNotices, NoticeKind, WantedNotices};
 pub(crate) use orphans::{adopt_orphans, children};

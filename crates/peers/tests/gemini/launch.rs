@@ -43,6 +43,7 @@ impl Given {
         let driver = AgentCommand {
             name: "gemini".into(),
             program: "/bin/gemini".into(),
+            words: vec![],
             model: self.model.map(str::to_owned),
             args: vec!["--debug".into()],
         };

@@ -16,8 +16,13 @@ use windlass_peers::agent::{Prepared, TurnPaths, TurnRequest, UserEnvironment};
 use crate::opencode;
 
 fn settings() -> SessionSettings {
-    let driver =
-        AgentCommand { name: "opencode".into(), program: "/bin/opencode".into(), model: None, args: vec![] };
+    let driver = AgentCommand {
+        name: "opencode".into(),
+        program: "/bin/opencode".into(),
+        words: vec![],
+        model: None,
+        args: vec![],
+    };
     SessionSettings {
         driver,
         models: Vec::new(),

@@ -97,7 +97,7 @@ fn check_document(catalog: &mut Catalog, path: &Path, world: &World<'_>) {
     let (read, said) = document::read_for_check(&text, &path.display().to_string());
     catalog.problems.retain(|problem| !said.contains(problem));
     catalog.problems.extend(match read {
-        Some(read) => world.check(&read, said),
+        Some(read) => world.check_with_called(&read, said),
         None => said,
     });
 }

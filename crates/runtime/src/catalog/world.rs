@@ -3,7 +3,7 @@
 //!
 //! The entity folders are read only when a document names an entity.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -20,6 +20,7 @@ use windlass_peers::agent::{Agents, Capabilities};
 use super::{Catalog, WorkflowEntry};
 use crate::entities;
 use crate::home::Home;
+use crate::plan::called_workflows as called;
 use crate::plan::{PlanPurpose, entity_driver};
 
 /// The surroundings against which documents are checked.
@@ -27,6 +28,10 @@ pub(crate) struct World<'a> {
     searched: SearchedPlaces<'a>,
     entities: OnceCell<UsableEntities>,
     workflows: BTreeMap<String, Option<Workflow>>,
+    /// The documents of other workflows, by name.
+    documents: BTreeMap<String, WorkflowDocument>,
+    /// Names of workflows that have errors, or have none, as far as anybody asked.
+    with_errors: RefCell<BTreeMap<String, bool>>,
     checks: BTreeSet<String>,
     driver: String,
     agents: Agents,
@@ -63,7 +68,16 @@ impl<'a> World<'a> {
         // The first of two workflows with the same name runs.
         let first = catalog.workflows.iter().rev();
         let workflows = first.map(|entry| (entry.name.clone(), Some(callable(entry)))).collect();
+        let documents = catalog.workflows.iter().rev().filter_map(|entry| {
+            let document = entry.document()?;
+            Some((entry.name.clone(), document.clone()))
+        });
+        let unreadable = catalog.broken.iter().map(|(name, _)| (name.clone(), true));
+        let with_errors =
+            unreadable.filter(|(name, _)| catalog.workflows.iter().all(|entry| entry.name != *name));
         World {
+            documents: documents.collect(),
+            with_errors: RefCell::new(with_errors.collect()),
             searched: SearchedPlaces { home, cwd, plugins, resolved },
             entities: OnceCell::new(),
             workflows,
@@ -94,11 +108,53 @@ impl<'a> World<'a> {
 
     /// Returns all diagnostics of a document, including those from reading it.
     pub(crate) fn check(&self, document: &WorkflowDocument, said: Vec<Diagnostic>) -> Vec<Diagnostic> {
+        self.check_among(document, said, BTreeSet::new())
+    }
+
+    /// Returns all diagnostics of a document, and reports nodes that run a workflow with errors.
+    pub(crate) fn check_with_called(
+        &self,
+        document: &WorkflowDocument,
+        said: Vec<Diagnostic>,
+    ) -> Vec<Diagnostic> {
+        let mut seen = BTreeSet::from([document.workflow.name.clone()]);
+        let mut left = called(&document.workflow);
+        let mut broken = BTreeSet::new();
+        while let Some(name) = left.pop() {
+            if !seen.insert(name.clone()) {
+                continue;
+            }
+            if self.has_errors(&name) {
+                broken.insert(name.clone());
+            }
+            left.extend(self.workflows.get(&name).and_then(Option::as_ref).map(called).unwrap_or_default());
+        }
+        self.check_among(document, said, broken)
+    }
+
+    /// Decides whether the document of a workflow has errors of its own.
+    fn has_errors(&self, name: &str) -> bool {
+        if let Some(known) = self.with_errors.borrow().get(name) {
+            return *known;
+        }
+        let Some(document) = self.documents.get(name) else { return false };
+        let has_errors = self.check(document, Vec::new()).iter().any(Diagnostic::is_error);
+        self.with_errors.borrow_mut().insert(name.to_owned(), has_errors);
+        has_errors
+    }
+
+    fn check_among(
+        &self,
+        document: &WorkflowDocument,
+        said: Vec<Diagnostic>,
+        broken_workflows: BTreeSet<String>,
+    ) -> Vec<Diagnostic> {
         let none = UsableEntities::default();
         let entities = if names_an_entity(&document.workflow) { self.entities() } else { &none };
         let known = CheckContext {
             broken: entities.broken.clone(),
             workflows: self.workflows.clone(),
+            broken_workflows,
             checks: self.checks.clone(),
             drivers: self
                 .agents

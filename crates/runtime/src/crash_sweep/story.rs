@@ -192,7 +192,13 @@ fn orders_in(body: &[Node], into: &mut BTreeMap<NodeId, SessionSettings>) {
 
 pub(super) fn session_settings(rules: Option<LoopRules>) -> SessionSettings {
     SessionSettings {
-        driver: AgentCommand { name: "sim".into(), program: "/sim".into(), model: None, args: vec![] },
+        driver: AgentCommand {
+            name: "sim".into(),
+            program: "/sim".into(),
+            words: vec![],
+            model: None,
+            args: vec![],
+        },
         models: Vec::new(),
         effort: None,
         isolation: Isolation::Minimal,

@@ -36,12 +36,42 @@ Where a driver lacks a capability that a workflow needs, Windlass refuses the ru
 const LIMITS: &str = "
 ## What each driver enforces
 
-- `enforced`: the CLI, its sandbox or a hook of Windlass refuses what is not allowed.
+- `enforced`: the CLI, its sandbox, a hook of Windlass or the kernel refuses what is not allowed.
 - `asked`: the agent is asked to keep the limit, and nothing stops it.
 - `no`: nothing limits it.
 
 Windlass refuses `--isolation strict` on a driver that does not enforce `tools` and `settings`, unless you add `--isolation-best-effort`.
 
+";
+
+const SHELL_WRITES: &str = "
+Codex has a sandbox of its own ([docs/codex.md](codex.md)). For Copilot and Gemini, Windlass starts the CLI under the kernel's Landlock in `strict`: the CLI
+and everything that it starts may write only
+
+- in the workspace, also in its `.git`; in a worktree, in the parts of the repository that a commit changes, but not in its hooks and settings;
+- in `/tmp`, `/var/tmp` and `TMPDIR`, and to devices such as `/dev/null`;
+- in the session's own folders below the folder of the run, and for Gemini to the files of your login, which the CLI renews.
+
+So a build that must write into your home, such as a download into `~/.cargo`, fails in `strict`. The kernel does not refuse changes of a file's mode and times.
+Without Landlock (Linux before 6.2, or switched off), `windlass doctor` says `no`, and nothing limits these writes. Claude Code and OpenCode keep their
+login, history and caches in folders of yours, so Windlass cannot limit them like this.
+
+In `strict`, agents on Codex and Gemini cannot commit ([Codex](codex.md), [Gemini CLI](gemini.md)).
+";
+
+const FOLDERS: &str = "
+## What a run leaves in your folders
+
+A run never changes or removes a file of your settings, also if you cancel it or something kills Windlass. Codex, OpenCode, Copilot and Gemini work
+with a home of the run and add no file to your home or your configuration folder. Two drivers use your folders, so that your login works and you can open a
+session with the CLI itself afterwards:
+
+| driver | what the CLI adds or updates | why |
+|---|---|---|
+| `claude` | `.claude.json`, `backups/`, `plugins/` and `projects/` in your `~/.claude` or `$CLAUDE_CONFIG_DIR` | the login, the history of sessions that `--resume` reads, caches |
+| `acp` | the CLI's own history, logs, locks and caches: `~/.copilot/session-*` and `logs/`, `~/.gemini/history/` and `tmp/`, `~/.npm/_cacache/` | the protocol has no setting for another home |
+
+Tests compare every file below the home and the configuration folder before a run and after its end, with each CLI.
 ";
 
 const VERSIONS: &str = "
@@ -75,7 +105,7 @@ fn page(behaviours: &str) -> String {
         let cells: Vec<&str> = holds.iter().map(|rows| rows[nth].word()).collect();
         text += &line(&format!("`{}`", row.name), &cells, row.about);
     }
-    text += &format!("{VERSIONS}| CLI | package | version |\n|---|---|---|\n");
+    text += &format!("{SHELL_WRITES}{FOLDERS}{VERSIONS}| CLI | package | version |\n|---|---|---|\n");
     for agent in agents::all() {
         text += &format!("| `{}` | `{}` | {} |\n", agent.name, agent.package, agent.version);
     }

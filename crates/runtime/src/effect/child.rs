@@ -87,6 +87,7 @@ pub(super) fn launch(
         grace_ms: context.spec.limits.grace_ms,
         merge_stderr: errors == Errors::Merged,
         output_max: Some(OUTPUT_MAX_MB << 20),
+        writes_in: None,
     }
 }
 

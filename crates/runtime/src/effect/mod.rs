@@ -241,8 +241,9 @@ impl RunContext {
                 let why = worktree::leave(context, &id, branch.as_deref(), why);
                 tasks::release(context, id, path.as_deref(), &task, why)
             }),
-            Effect::MakeWorktree { task, attempt, target } => {
-                self.attempt(id.clone(), move |context| worktree::make(context, id, &task, attempt, target));
+            Effect::MakeWorktree { task, attempt, target, from } => {
+                let start = worktree::WorktreeStart { target, from };
+                self.attempt(id.clone(), move |context| worktree::make(context, id, &task, attempt, start));
             }
             Effect::RenewWorktree { task, workspace: _, branch, target } => {
                 self.attempt(id.clone(), move |context| worktree::renew(context, id, &task, &branch, target));

@@ -20,7 +20,7 @@ use windlass_core::id::{EffectId, RunId};
 use windlass_core::looping::verdict::red;
 use windlass_core::tasks::TaskId;
 use windlass_peers::files::{self, FileMode};
-use windlass_peers::git::{self, GitError, Renewal};
+use windlass_peers::git::{self, GitError, MergedBranches, Renewal};
 
 use super::{Fact, RunContext, checks, tasks};
 use crate::error::{RunError, chain, passing};
@@ -37,20 +37,29 @@ const SLUG: usize = 40;
 /// The maximum number of worktrees of one name in a run.
 const NAMESAKES: u32 = 1_000;
 
-/// Makes a worktree for a task at the tip of its target branch. Without a target, that is the branch of the
-/// workspace.
+/// The branches from which a worktree starts.
+pub(super) struct WorktreeStart {
+    /// The target branch. Without one, the branch of the workspace.
+    pub(super) target: Option<String>,
+    /// The branches with the work of the task's dependencies. Those that exist replace the target.
+    pub(super) from: Vec<String>,
+}
+
+/// Makes a worktree for a task at the tip of its target branch, or at the work of the task's dependencies.
 pub(super) fn make(
     context: &RunContext,
     effect: EffectId,
     task: &TaskId,
     attempt: u32,
-    target: Option<String>,
+    start: WorktreeStart,
 ) -> Fact {
     let workspace = Path::new(&context.spec.workspace);
+    let WorktreeStart { target, from } = start;
     let target = target.map_or_else(|| on_a_branch(workspace), Ok).map_err(WorktreeFailure::Why);
     let made = target.and_then(|target| {
         let (run, dir) = (&context.run, &context.dir);
-        let wanted = WorktreeRequest { run, dir, effect: &effect, task, attempt, target: &target };
+        let wanted =
+            WorktreeRequest { run, dir, effect: &effect, task, attempt, target: &target, from: &from };
         let (folder, branch) = make_at(workspace, &wanted)?;
         Ok((folder, branch, target))
     });
@@ -63,6 +72,9 @@ pub(super) fn make(
         }
         Err(WorktreeFailure::Why(why)) => {
             Ok(Event::WorktreeMade { effect, end: WorktreeEnd::Failed { why } })
+        }
+        Err(WorktreeFailure::Conflict(why)) => {
+            Ok(Event::WorktreeMade { effect, end: WorktreeEnd::Conflict { why } })
         }
         Err(WorktreeFailure::ForNow(error)) => Err(error),
     }
@@ -79,7 +91,7 @@ pub(super) fn renew(
     let workspace = Path::new(&context.spec.workspace);
     let end = match renew_at(workspace, &context.dir, &effect, branch, target) {
         Ok(end) => end,
-        Err(WorktreeFailure::Why(why)) => {
+        Err(WorktreeFailure::Why(why) | WorktreeFailure::Conflict(why)) => {
             WorktreeEnd::Failed { why: format!("task `{task}`: its worktree cannot be renewed: {why}") }
         }
         Err(WorktreeFailure::ForNow(error)) => return Err(error),
@@ -127,6 +139,8 @@ fn is_unresolved(workspace: &str, conflict: &OpenConflict) -> bool {
 enum WorktreeFailure {
     /// A lasting failure.
     Why(String),
+    /// The branches from which it was to start conflict with each other.
+    Conflict(String),
     /// A failure that may be gone when the run is resumed.
     ForNow(RunError),
 }
@@ -138,8 +152,10 @@ struct WorktreeRequest<'a> {
     effect: &'a EffectId,
     task: &'a TaskId,
     attempt: u32,
-    /// The branch it starts from.
+    /// The branch it starts from, without other branches.
     target: &'a str,
+    /// The branches it starts from, as far as they exist.
+    from: &'a [String],
 }
 
 /// Returns the folder to work in, and the branch.
@@ -154,7 +170,18 @@ fn make_at(workspace: &Path, wanted: &WorktreeRequest<'_>) -> Result<(String, St
     let name = name_for(wanted).map_err(&failed)?;
     let branch = format!("windlass/{}/{name}", wanted.run);
     let path = wanted.dir.join(WORKTREES).join(&name);
-    let base = format!("refs/heads/{}", wanted.target);
+    let base = match git::merged(workspace, wanted.from, wanted.target).map_err(|error| of(&error))? {
+        MergedBranches::None => format!("refs/heads/{}", wanted.target),
+        MergedBranches::At { commit } => commit,
+        MergedBranches::Conflict { branch, files } => {
+            let files = listed(&files);
+            return Err(WorktreeFailure::Conflict(format!(
+                "it needs the work of several tasks, and branch `{branch}` conflicts with the others in {files}: \
+                 merge these branches by hand, into one of them, and resume the run: {}",
+                wanted.from.join(", ")
+            )));
+        }
+    };
     let made = git::create(workspace, &path, &branch, &base).map_err(|error| of(&error))?;
     let folder = folder_in(&made.path, &below).map_err(&failed)?;
     Ok((folder, branch))

@@ -40,6 +40,9 @@ use crate::user_error::{ProblemPart, UserError, UserErrorKind};
 /// A session, and the entity whose text it gets.
 type SessionSource<'a> = (&'a Session, Option<&'a Entity>);
 
+/// The words with which this program plays another agent CLI. The name of its format follows.
+pub(super) const PLAY_AS: [&str; 2] = ["sim", "--as"];
+
 /// The part of a driver in a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DriverRole {
@@ -446,15 +449,20 @@ impl PlanInputs<'_> {
             }
             Err(problem) => return Err(problem),
         };
-        if self.home.agents.named(name).is_some_and(|dialect| dialect.program().is_none()) {
-            check_sim_format(self.home.var("WINDLASS_SIM_FORMAT"))?;
+        let mut words = given.map(|(_, words)| words).unwrap_or_default();
+        let mut name = name;
+        if self.home.agents.named(name).is_some_and(|dialect| dialect.program().is_none())
+            && let Some(cli) = simulated_cli(self.home.var("WINDLASS_SIM_FORMAT"))?
+        {
+            // The driver of that CLI runs the simulated agent in its place.
+            words.extend(PLAY_AS.iter().chain([&cli]).map(|word| (*word).to_owned()));
+            name = cli;
         }
-        let mut args = given.map(|(_, args)| args).unwrap_or_default();
-        args.extend(configured.map(|agent| agent.args.clone()).unwrap_or_default());
+        let mut args = configured.map(|agent| agent.args.clone()).unwrap_or_default();
         args.extend(self.request.agent_args.iter().filter(|_| is_own).cloned());
         // A template is filled in when the node starts.
         let model = models.first().filter(|model| is_plain(model)).cloned();
-        Ok(AgentCommand { name: name.to_owned(), program: text_path(&program)?, model, args })
+        Ok(AgentCommand { name: name.to_owned(), program: text_path(&program)?, words, model, args })
     }
 
     /// Reads the command of a driver's agent CLI from the flag or the settings.
@@ -697,16 +705,23 @@ fn plugin_name(needed: &str) -> &str {
     needed.split_once('@').map_or(needed, |(name, _)| name)
 }
 
-/// Refuses a format that `sim` does not write.
-fn check_sim_format(format: Option<&str>) -> Result<(), UserError> {
-    let known = ["claude", "plain"];
-    let Some(format) = format.filter(|format| !format.is_empty() && !known.contains(format)) else {
-        return Ok(());
+/// Returns the agent CLI whose format `sim` plays, if it is one with a driver of its own. Refuses a format that `sim`
+/// does not know.
+fn simulated_cli(format: Option<&str>) -> Result<Option<&'static str>, UserError> {
+    let own = ["claude", "plain"];
+    let clis = ["codex", "opencode", "copilot", "gemini", "acp"];
+    let Some(format) = format.filter(|format| !format.is_empty() && !own.contains(format)) else {
+        return Ok(None);
     };
-    let near = nearest(format, known).map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
+    if let Some(cli) = clis.into_iter().find(|cli| *cli == format) {
+        return Ok(Some(cli));
+    }
+    let known = || own.into_iter().chain(clis);
+    let near = nearest(format, known()).map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
+    let list: Vec<&str> = known().collect();
     Err(UserError::new(
         UserErrorKind::Usage,
         format!("WINDLASS_SIM_FORMAT is `{format}`, which `sim` does not know"),
     )
-    .hint(format!("{near}it is one of {}", known.join(", "))))
+    .hint(format!("{near}it is one of {}", list.join(", "))))
 }

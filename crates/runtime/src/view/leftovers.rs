@@ -40,6 +40,10 @@ pub struct LeftBranch {
     pub is_redone: bool,
     /// The task passed, and its workflow keeps the branch instead of landing it.
     pub is_kept: bool,
+    /// The branch has commits that no branch of a person has.
+    pub has_commits: bool,
+    /// The worktree has changed or new files that are in no commit.
+    pub has_uncommitted_files: bool,
     /// A branch of a person has all of its work, and its worktree has nothing else.
     pub has_landed: bool,
 }
@@ -58,6 +62,8 @@ impl LeftBranch {
             is_hindered: false,
             is_redone: false,
             is_kept: false,
+            has_commits: true,
+            has_uncommitted_files: false,
             has_landed: false,
         }
     }
@@ -146,22 +152,20 @@ fn existing(repo: &Path, made: Vec<LeftBranch>) -> Vec<LeftBranch> {
     let worktrees = git::list(repo).unwrap_or_default();
     let left = made.into_iter().filter(|left| names.contains(&left.branch.as_str())).map(|left| {
         let its = worktrees.iter().find(|worktree| worktree.branch == left.branch);
+        // A repository that cannot be read has landed nothing.
+        let containing = git::containing_branch(repo, &left.branch, left.target.as_deref()).ok().flatten();
+        let target = containing.as_deref().or(left.target.as_deref()).unwrap_or("HEAD");
+        let kept = its.map(|its| git::reason_to_keep(its, target));
+        let is_free = matches!(kept, None | Some(Ok(None)));
         LeftBranch {
             worktree: its.map(|its| its.path.clone()).filter(|path| path.is_dir()),
-            has_landed: has_landed(repo, &left, its),
+            has_commits: containing.is_none(),
+            has_uncommitted_files: matches!(kept, Some(Ok(Some(git::KeepReason::Uncommitted { .. })))),
+            has_landed: containing.is_some() && is_free,
             ..left
         }
     });
     left.collect()
-}
-
-/// Decides whether a branch of a person has all the work of a branch and of its worktree. A repository that
-/// cannot be read does not have it.
-fn has_landed(repo: &Path, left: &LeftBranch, worktree: Option<&git::Worktree>) -> bool {
-    let Ok(Some(target)) = git::containing_branch(repo, &left.branch, left.target.as_deref()) else {
-        return false;
-    };
-    worktree.is_none_or(|worktree| matches!(git::reason_to_keep(worktree, &target), Ok(None)))
 }
 
 /// Returns the branches that a run made, in the order of their rounds, with the reasons in the log.
@@ -242,7 +246,9 @@ pub(crate) fn made_by(run: &RunId, records: &[Record]) -> Vec<LeftBranch> {
 fn item_of(spec: &Spec, round: &NodeId) -> Option<(NodeId, u32)> {
     let block = find(&spec.body, &round.in_workflow())?;
     let is_list = matches!(block.kind, NodeKind::Each(_));
-    split(round).1.filter(|_| is_list).map(|number| (block.id.clone(), number))
+    // The name of an inner block says in which item of the outer one it is: `inner@2`.
+    let (instance, number) = split(round);
+    number.filter(|_| is_list).map(|number| (NodeId::new(instance), number))
 }
 
 /// Splits the id of a round into the block and the number: `board` and 3 for `board@3`.
@@ -270,7 +276,10 @@ mod tests {
             |event, effects| Record { v: RECORD_VERSION, at: Moment(0), event, effects, news: vec![] };
         let effects = (1..=10).map(|round| {
             let task = format!("t{round}").parse().unwrap();
-            Planned { id: id(round), effect: Effect::MakeWorktree { task, attempt: 1, target: None } }
+            Planned {
+                id: id(round),
+                effect: Effect::MakeWorktree { task, attempt: 1, target: None, from: vec![] },
+            }
         });
         let mut records = vec![record(Event::OwnerChanged, effects.collect())];
         records.extend([3, 10, 1, 2].map(|round| {

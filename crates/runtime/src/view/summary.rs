@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use windlass_core::event::Event;
 use windlass_core::id::RunId;
+use windlass_core::run::{EndReason, Outcome};
 use windlass_core::spec::RunWorktree;
 use windlass_core::time::Moment;
 use windlass_core::usage::Cost;
@@ -45,6 +46,13 @@ pub struct RunSummary {
 }
 
 impl RunSummary {
+    /// Decides whether `resume` continues the run: it crashed, or ended in a way that `resume` can change.
+    pub fn is_resumable(&self) -> bool {
+        let RunStatus::Ended(status) = self.status else { return self.status.is_crashed() };
+        let reason = self.reason.as_deref().and_then(EndReason::from_word);
+        reason.is_some_and(|reason| Outcome::new(status, reason).resume_flags().is_some())
+    }
+
     fn of(row: RunRow, status: RunStatus) -> RunSummary {
         let Projection { workflow, workspace, driver, reason, iteration, cost, .. } = row.projection;
         RunSummary {

@@ -205,7 +205,7 @@ fn wait(handle: &Handle, run: &RunId, json: bool) -> Result<RunStatus, Report> {
         let completes = matches!(view.state.lifecycle, Lifecycle::Finally { .. });
         if completes && begun.elapsed() > SAYS_FINALLY && std::mem::take(&mut may_say) {
             note(&format!(
-                "run {run} is cancelled, and completes its `finally` first; `windlass cancel {run}` stops that as well"
+                "run {run} is being cancelled, and completes its `finally` first; `windlass cancel {run}` stops that as well"
             ));
         }
         // It has no owner, or its owner is dying right now: this process closes it.

@@ -4,17 +4,14 @@
 //! the state are in one temporary folder. The demo removes it at the end; if the demo is killed, the next
 //! demo removes it.
 
-use std::fs::DirBuilder;
-use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
-
 use serde_json::Value;
 use windlass_pawl::sim::DEMO_SCRIPT;
-use windlass_runtime::demo::{PREFIX, RunningDemo, make_repository, mark, remove_stale};
+use windlass_runtime::demo::{PREFIX, make_repository};
 use windlass_runtime::plan::{PlanFlags, RunRequest, WantedWorkflow, plan};
 
 use super::invocation::{Invocation, block_on};
-use super::report::{Report, note, warn};
+use super::report::{Report, note};
+use super::temporary_folder::{TemporaryFolder, make_private};
 use super::watch::WatchFlags;
 use crate::exit::Exit;
 
@@ -59,58 +56,41 @@ pub(crate) struct Args {
 /// Runs `windlass demo`.
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     let invocation = Invocation::look()?;
-    let stage = DemoFolder::build(&invocation.home.temp, args.keep)?;
+    let temp = &invocation.home.temp;
+    let stage = match args.keep {
+        true => TemporaryFolder::build_to_keep(temp, PREFIX),
+        false => TemporaryFolder::build(temp, PREFIX),
+    };
+    let stage = DemoFolder(stage?);
     let played = stage.play(invocation, args);
     if played.is_ok() && !args.json {
         NEXT.iter().for_each(|line| note(line));
     }
     if args.keep {
-        note(&format!("kept in {}", stage.dir.display()));
-        note(&format!("look at it with XDG_STATE_HOME={} windlass ps", stage.dir.join("state").display()));
+        let dir = stage.0.path();
+        note(&format!("kept in {}", dir.display()));
+        note(&format!("look at it with XDG_STATE_HOME={} windlass ps", dir.join("state").display()));
         return played;
     }
-    if let Err(error) = std::fs::remove_dir_all(&stage.dir) {
-        warn(&format!("cannot remove {}: {error}", stage.dir.display()));
-    }
+    stage.0.remove();
     played
 }
 
 /// The temporary folder of a demo.
-struct DemoFolder {
-    dir: PathBuf,
-    _playing: Option<RunningDemo>,
-}
+struct DemoFolder(TemporaryFolder);
 
 impl DemoFolder {
-    /// Creates a new folder that only this user can read.
-    fn build(temp: &Path, keep: bool) -> Result<DemoFolder, Report> {
-        let temp = temp.canonicalize().map_err(|error| unwritable(temp, &error))?;
-        remove_stale(&temp);
-        for number in 0..1000 {
-            let dir = temp.join(format!("{PREFIX}{}-{number}", std::process::id()));
-            if dir.exists() {
-                continue;
-            }
-            make_private(&dir)?;
-            // The next demo removes marked folders.
-            let playing = if keep { None } else { Some(mark(&dir)) };
-            let playing = playing.transpose().map_err(|error| unwritable(&dir, &error))?;
-            return Ok(DemoFolder { dir, _playing: playing });
-        }
-        Err(Report::new(Exit::Configuration, format!("{} is full of demos", temp.display())))
-    }
-
     fn play(&self, mut invocation: Invocation, args: &Args) -> Result<Exit, Report> {
-        let script = self.dir.join("demo.json");
+        let script = self.0.path().join("demo.json");
         std::fs::write(&script, script_text(args.fast)).map_err(|error| {
             Report::new(Exit::Configuration, format!("cannot write {}", script.display())).caused_by(&error)
         })?;
-        invocation.home.state = self.dir.join("state/windlass");
-        invocation.home.config = self.dir.join("config/windlass");
+        invocation.home.state = self.0.path().join("state/windlass");
+        invocation.home.config = self.0.path().join("config/windlass");
         // The user's own settings must not change the demo.
         invocation.home.env.retain(|(name, _)| !name.starts_with("WINDLASS_"));
         invocation.home.env.push(("WINDLASS_SIM_SCRIPT".to_owned(), script.display().to_string()));
-        invocation.cwd = self.dir.join("repository");
+        invocation.cwd = self.0.path().join("repository");
         make_private(&invocation.cwd)?;
         make_repository(&invocation.cwd).map_err(|error| {
             let report = Report::new(Exit::Agent, "cannot create a repository").caused_by(&error);
@@ -124,17 +104,6 @@ impl DemoFolder {
             watch.follow(&invocation, &handle, running).await
         })
     }
-}
-
-/// Creates a folder. Fails if it exists, because somebody else may have prepared it.
-fn make_private(dir: &Path) -> Result<(), Report> {
-    DirBuilder::new().mode(0o700).create(dir).map_err(|error| unwritable(dir, &error))
-}
-
-fn unwritable(dir: &Path, error: &std::io::Error) -> Report {
-    Report::new(Exit::Configuration, format!("cannot create the folder {}", dir.display()))
-        .caused_by(error)
-        .hint("set TMPDIR to a folder that can be written")
 }
 
 fn request(invocation: &Invocation) -> RunRequest {

@@ -1,5 +1,8 @@
 //! `windlass doctor`: checks which agent CLIs are installed and what each can do.
 
+mod conformance;
+mod suite_table;
+
 use std::path::PathBuf;
 
 use serde_json::json;
@@ -24,23 +27,39 @@ use crate::exit::Exit;
 const EXAMPLES: &str = "\
 Examples:
   windlass doctor
-  windlass doctor --json";
+  windlass doctor --json
+  windlass doctor --conformance                  test your agent CLIs on a scripted model
+  windlass doctor --conformance --driver codex";
 
 /// Check which agent CLIs are installed and what each can do
 ///
 /// Also checks git, that Windlass can find every process that an agent leaves behind, and that the log knows every
 /// run.
+///
+/// With `--conformance` it runs every installed agent CLI under Windlass on a scripted model of this machine, and shows
+/// what works. It needs no network, no key and no login, and touches none of your settings. It takes some minutes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Print JSON, one object per line
     #[arg(long)]
     json: bool,
+
+    /// Test the installed agent CLIs on a scripted model
+    #[arg(long)]
+    conformance: bool,
+
+    /// Test only this driver (repeatable)
+    #[arg(long, value_name = "NAME", requires = "conformance")]
+    driver: Vec<String>,
 }
 
 /// Runs `windlass doctor`.
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     let invocation = Invocation::look()?;
+    if args.conformance {
+        return conformance::perform(&invocation, &args.driver, args.json);
+    }
     clear_dead_groups();
     let drivers = doctor(&invocation.home);
     let git = git_report(&invocation.home, &invocation.cwd);

@@ -56,6 +56,7 @@ mod sim_script;
 mod stray;
 mod task_watch;
 mod tasks;
+mod temporary_folder;
 mod terminal;
 mod terminal_prompt;
 mod trust;

@@ -1,7 +1,7 @@
 //! The commands that make sense after a run has ended.
 
 use windlass_core::id::RunId;
-use windlass_core::run::{FinalStatus, Outcome, RunState};
+use windlass_core::run::{EndReason, FinalStatus, Outcome, RunState};
 
 /// Returns the lines that end the summary of a run: how to continue it, and where to see more.
 pub(crate) fn lines(state: &RunState) -> Vec<String> {
@@ -23,6 +23,9 @@ pub(crate) fn command(run: &RunId, outcome: &Outcome) -> Option<String> {
     };
     match how {
         Some(how) => Some(format!("continue: windlass resume {run}{how}")),
+        None if outcome.reason == EndReason::FailNode => {
+            Some(format!("repeat it from an earlier node: windlass fork {run} --at NODE"))
+        }
         None => Some(format!("fix the workflow, then: windlass run, or windlass fork {run} --at NODE")),
     }
 }
@@ -32,6 +35,9 @@ pub(crate) fn more_of(run: &RunId, outcome: &Outcome) -> String {
     match outcome.resume_flags() {
         Some("") => format!("`windlass show {run}` shows how it ended"),
         Some(how) => format!("give it more: `windlass resume {run}{how}`"),
+        None if outcome.reason == EndReason::FailNode => {
+            format!("`windlass fork {run} --at NODE` repeats it from an earlier node, with new results")
+        }
         None => format!("fix the workflow, then start again, or `windlass fork {run} --at NODE`"),
     }
 }

@@ -173,7 +173,7 @@ impl ListedRun {
 fn object(ListedRun { run, is_paused, other, absence, fork_of }: &ListedRun) -> String {
     let mut data = json!({
         "status": run.status.word(),
-        "resumable": run.status.is_crashed() && other.is_none(),
+        "resumable": run.is_resumable() && other.is_none(),
         "reason": run.reason,
         "workflow": run.workflow,
         "driver": run.driver,

@@ -22,6 +22,8 @@ fn step_line(act: &RehearsedEffect, before: Option<&RehearsedEffect>) -> String 
     let (deeper, line) = match act.what {
         "begins" => (0, format!("{node} ({text})")),
         "skipped" => (0, format!("{node} is skipped: {text}")),
+        // Items that run at once take turns, so the lines above may be about another one.
+        "round" | "loops" if node.contains('@') => (1, format!("{node}: {text}")),
         "round" | "loops" | "otherwise" => (1, text),
         what if before.is_some_and(|before| before.node == act.node) => (1, format!("{what}: {text}")),
         what => (1, format!("{node} {what}: {text}")),
@@ -67,7 +69,7 @@ pub(super) fn missed_lines(missed: &[MissedNode], workflow: &str) -> Vec<String>
 
 /// Returns a rehearsal as JSON.
 pub(super) fn object(rehearsal: &Rehearsal) -> Value {
-    let Rehearsal { acts, outcome, turns, ways, missed } = rehearsal;
+    let Rehearsal { acts, outcome, run_outcome, turns, ways, missed } = rehearsal;
     let all = |acts: &[RehearsedEffect]| acts.iter().map(step_object).collect::<Vec<_>>();
     let way =
         |way: &RehearsedWay| json!({"because": way.because, "acts": all(&way.acts), "outcome": way.outcome});
@@ -75,6 +77,7 @@ pub(super) fn object(rehearsal: &Rehearsal) -> Value {
     json!({
         "acts": all(acts),
         "outcome": outcome,
+        "run_outcome": run_outcome,
         "turns": turns,
         "ways": ways.iter().map(way).collect::<Vec<_>>(),
         "missed": missed.iter().map(missing).collect::<Vec<_>>(),

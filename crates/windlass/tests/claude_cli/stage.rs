@@ -26,7 +26,11 @@ pub(crate) struct Stage {
 
 impl Stage {
     pub(crate) fn new(claude: PathBuf) -> Stage {
-        Stage { sealed: Sealed::new(), claude }
+        Stage::in_place(Sealed::new(), claude)
+    }
+
+    pub(crate) fn in_place(sealed: Sealed, claude: PathBuf) -> Stage {
+        Stage { sealed, claude }
     }
 
     /// Wraps the CLI so that it never ends by itself nor when asked to.

@@ -1,8 +1,10 @@
 //! `windlass doctor`: what it says about agent CLIs and git.
 
 use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Stdio};
 
 use windlass_testkit::env::{story, text};
+use windlass_testkit::{eventually, procs, soon};
 
 use crate::stage::{Stage, assert_exit, lines};
 
@@ -73,4 +75,70 @@ fn a_login_is_found_by_its_variable_or_its_file() {
     assert_eq!(found, serde_json::json!({"found": true, "place": "ANTHROPIC_API_KEY"}));
     let file = stage.place.write("home/.claude/.credentials.json", "{}");
     assert_eq!(login("OTHER", "x"), serde_json::json!({"found": true, "place": file}));
+}
+
+/// Returns the command of the suite, with only these programs and those of the system on the `PATH`.
+fn conformance(stage: &Stage, flags: &[&str]) -> Command {
+    let temp = stage.place.root().join("t");
+    std::fs::create_dir_all(&temp).unwrap();
+    let path = format!("{}:/usr/bin:/bin", stage.place.root().join("bin").display());
+    let mut command = stage.command(&[&["doctor", "--conformance"], flags].concat());
+    command.env("PATH", &path).env("TMPDIR", temp).stdin(Stdio::null());
+    command
+}
+
+/// Returns the files and the processes that the suite left in its temporary folder.
+fn left_behind(stage: &Stage) -> Vec<String> {
+    let temp = stage.place.root().join("t");
+    let files = std::fs::read_dir(&temp).unwrap().map(|entry| entry.unwrap().path().display().to_string());
+    let name = temp.display().to_string();
+    let processes = procs::all().into_iter().filter(|process| process.command.contains(&name));
+    files.chain(processes.map(|process| process.command)).collect()
+}
+
+#[test]
+fn the_suite_needs_an_agent_that_it_knows_and_finds() {
+    let stage = Stage::new();
+    let unknown = conformance(&stage, &["--driver", "sim"]).output().unwrap();
+    assert_exit(&unknown, 2);
+    let hint = "hint: there are: claude, codex, opencode, copilot, gemini, acp\n";
+    assert!(text(&unknown.stderr).contains(hint), "{}", story(&unknown));
+    assert_exit(&stage.run(&["doctor", "--driver", "codex"]), 2);
+    let missing = conformance(&stage, &["--driver", "codex"]).output().unwrap();
+    assert_exit(&missing, 4);
+    let said = "error: no agent CLI to test is installed: codex\n";
+    assert!(text(&missing.stderr).contains(said), "{}", story(&missing));
+}
+
+#[test]
+fn an_agent_that_fails_at_once_fails_every_behaviour_and_leaves_nothing() {
+    let stage = Stage::new();
+    let broken = "case $* in --version) echo '2.1.325 (Claude Code)';; *) echo broken >&2; exit 1;; esac";
+    program(&stage, "bin/claude", broken);
+    let output = conformance(&stage, &["--json", "--driver", "claude"]).output().unwrap();
+    assert_exit(&output, 4);
+    let lines = lines(&output);
+    let (last, cells) = lines.split_last().unwrap();
+    assert!(cells.iter().all(|line| line["type"] == "conformance.cell"), "{}", story(&output));
+    let passed: Vec<_> = cells.iter().filter(|cell| cell["data"]["outcome"] != "failed").collect();
+    // It does start, and no conversation of it is left to resume.
+    assert!(passed.len() < 3, "{passed:?}");
+    assert_eq!(last["data"]["failed"], cells.len() - passed.len());
+    assert_eq!(last["data"]["drivers"][0]["version"], "2.1.325 (Claude Code)");
+    assert_eq!(left_behind(&stage), Vec::<String>::new());
+}
+
+#[test]
+fn ctrl_c_ends_the_suite_with_its_agents_and_files() {
+    let stage = Stage::new();
+    let endless = "case $* in --version) echo '2.1.325 (Claude Code)';; *) sleep 600;; esac";
+    program(&stage, "bin/claude", endless);
+    let mut command = conformance(&stage, &["--driver", "claude"]);
+    let mut suite = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let is_host = |line: &String| line.contains("windlass host ");
+    eventually(soon(), || left_behind(&stage).iter().any(is_host).then_some(()));
+    let pid = rustix::process::Pid::from_child(&suite);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    assert_eq!(suite.wait().unwrap().code(), Some(130));
+    assert_eq!(left_behind(&stage), Vec::<String>::new());
 }

@@ -354,7 +354,7 @@ fn a_format_that_sim_does_not_know_is_said_before_a_run() {
     assert_exit(&output, 2);
     let said = text(&output.stderr);
     assert!(said.starts_with("error: WINDLASS_SIM_FORMAT is `plian`"), "{said}");
-    assert!(said.contains("\n  hint: did you mean `plain`? it is one of claude, plain\n"), "{said}");
+    assert!(said.contains("\n  hint: did you mean `plain`? it is one of claude, plain, codex, opencode, copilot, gemini, acp\n"), "{said}");
     for known in ["", "plain", "claude"] {
         assert_exit(&format(known), 0);
     }

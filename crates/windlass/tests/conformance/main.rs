@@ -1,36 +1,29 @@
-//! One set of behaviours, run over the real CLI of every driver on a scripted model.
+//! `windlass doctor --conformance` with the agent CLIs of the tests, and its table in `docs/drivers.md`.
 //!
-//! `scenes` has the runs and the behaviours that they show, written once. `drivers` has what differs between
-//! drivers, as data. `cells` plays the scenes, two at a time, and `table` prints a line for each behaviour and
-//! a column for each driver. No cell is empty: a behaviour passed, passed with a difference that a note names, or
-//! was skipped for a reason.
+//! The scenes are in `crates/pawl/src/conformance`. This test runs them as a person does, prints the table, and
+//! compares it with the published one. No cell is empty, and none has failed.
 
-#[cfg(test)]
-mod cells;
-#[cfg(test)]
-mod drivers;
 #[cfg(test)]
 mod published;
 #[cfg(test)]
-mod scenes;
-#[cfg(test)]
-#[path = "../claude_cli/stage.rs"]
-#[expect(dead_code, reason = "the stage of another target, of which a part is used")]
-mod stage;
-#[cfg(test)]
-mod subject;
+mod run;
 #[cfg(test)]
 mod table;
 
 #[cfg(test)]
 #[test]
 fn every_driver_behaves_the_same() {
-    let cells = cells::play_all();
-    let table = table::of(&cells);
+    let agents: Vec<_> = run::agents();
+    if agents.is_empty() {
+        windlass_testkit::skip!("{}", windlass_testkit::agents::Agent::named("claude").why_not());
+    }
+    let suite = run::play(&agents);
+    let table = table::of(&suite);
     windlass_testkit::programs::note_table(&table);
-    let failed: Vec<String> = cells.iter().filter_map(cells::Cell::failure).collect();
+    let failed: Vec<String> = suite.cells.iter().filter_map(run::Cell::failure).collect();
     assert!(failed.is_empty(), "{}", failed.join("\n\n"));
-    if cells.iter().all(|cell| cell.was_played()) {
+    assert!(!table.contains("missing"), "a cell is empty:\n{table}");
+    if suite.is_complete() {
         published::assert_published(&table);
     }
 }

@@ -1,55 +1,40 @@
 //! The table of the cells, in Markdown.
 
-use std::collections::BTreeMap;
+use windlass_pawl::conformance::Behaviour;
 
-use crate::cells::{Cell, Outcome};
-use crate::drivers::DRIVERS;
-use crate::scenes::SCENES;
+use crate::run::{Cell, Suite};
 
 /// Returns a table with a line for each behaviour and a column for each driver. Reasons are notes below it.
-pub(crate) fn of(cells: &[Cell]) -> String {
-    let mut notes = Notes::default();
-    let mut rows = vec![row("behaviour", DRIVERS.iter().map(|driver| driver.title.to_owned()))];
-    rows.push(row("---", DRIVERS.iter().map(|_| "---".to_owned())).replace(' ', ""));
-    for behaviour in SCENES.iter().flat_map(|scene| scene.shows) {
-        let word = |title: &str| {
-            let of = |cell: &&Cell| cell.driver == title && cell.behaviour == *behaviour;
-            cells.iter().find(of).map_or_else(|| "**missing**".to_owned(), |cell| notes.word(&cell.outcome))
+pub(crate) fn of(suite: &Suite) -> String {
+    let mut notes = Vec::new();
+    let mut rows = vec![row("behaviour", suite.drivers.clone())];
+    rows.push(row("---", vec!["---".to_owned(); suite.drivers.len()]).replace(' ', ""));
+    for title in Behaviour::ALL.map(Behaviour::title) {
+        let of = |driver: &String| {
+            let found = suite.cells.iter().find(|cell| cell.driver == *driver && cell.behaviour == title);
+            found.map_or_else(|| "**missing**".to_owned(), |cell| word(cell, &mut notes))
         };
-        rows.push(row(behaviour.title(), DRIVERS.iter().map(|driver| driver.title).map(word)));
+        rows.push(row(title, suite.drivers.iter().map(of).collect()));
     }
-    let notes = notes.lines();
+    let notes: String =
+        notes.iter().enumerate().map(|(nth, note)| format!("{}. {note}\n", nth + 1)).collect();
     format!("{}\n{}{notes}", rows.join("\n"), if notes.is_empty() { "" } else { "\n" })
 }
 
-fn row(head: &str, cells: impl Iterator<Item = String>) -> String {
-    format!("| {head} | {} |", cells.collect::<Vec<_>>().join(" | "))
+fn row(head: &str, cells: Vec<String>) -> String {
+    format!("| {head} | {} |", cells.join(" | "))
 }
 
-/// The reasons, each with its number.
-#[derive(Default)]
-struct Notes(BTreeMap<usize, String>);
-
-impl Notes {
-    fn word(&mut self, outcome: &Outcome) -> String {
-        match outcome {
-            Outcome::Passed => "passed".to_owned(),
-            Outcome::PassedBut(what) => format!("passed ({})", self.number(what)),
-            Outcome::Skipped(why) => format!("skipped: {}", self.number(why)),
-            Outcome::Failed(_) => "**failed**".to_owned(),
-        }
-    }
-
-    fn number(&mut self, text: &str) -> usize {
-        let known = self.0.iter().find(|(_, note)| *note == text).map(|(number, _)| *number);
-        known.unwrap_or_else(|| {
-            let next = self.0.len() + 1;
-            self.0.insert(next, text.to_owned());
-            next
-        })
-    }
-
-    fn lines(&self) -> String {
-        self.0.iter().map(|(number, note)| format!("{number}. {note}\n")).collect()
-    }
+fn word(cell: &Cell, notes: &mut Vec<String>) -> String {
+    let word = match cell.outcome.as_str() {
+        "failed" => return "**failed**".to_owned(),
+        word => word.replace('_', " "),
+    };
+    let Some(note) = &cell.note else { return word };
+    let known = notes.iter().position(|known| known == note);
+    let number = known.unwrap_or_else(|| {
+        notes.push(note.clone());
+        notes.len() - 1
+    });
+    format!("{word} ({})", number + 1)
 }

@@ -150,7 +150,25 @@ fn a_template_that_cannot_be_rendered_is_never_completed() {
         let rehearsal = rehearse(&place);
         assert_eq!(rehearsal["outcome"]["status"], "failed", "{node}: {rehearsal}");
         assert!(steps(&rehearsal).iter().any(|step| step.contains("ends: failed: ")), "{node}");
+        let goes_on = node.contains("continue");
+        let past = if goes_on { "completed".into() } else { Value::Null };
+        assert_eq!(rehearsal["run_outcome"]["status"], past, "{node}: {rehearsal}");
+        let ran = place.go(&["run", "--workflow", "own", "--dry-run"]);
+        let words = "(a run would continue past that, and end as completed)";
+        assert_eq!(ran.stdout.contains(words), goes_on, "{ran}");
     }
+}
+
+#[test]
+fn a_run_that_is_called_is_rehearsed_past_its_mistakes_too() {
+    let place = Place::with_settings("");
+    let inner = "name: inner\nnodes:\n  - id: first\n    shell: 'true'\n  - id: bad\n    on_failure: continue\n    shell: \"echo {{ 1 // (outputs.first.text | length) }}\"\n  - { id: more, shell: 'true' }\n";
+    place.sealed.write("repo/.windlass/workflows/inner.yaml", inner);
+    document(&place, "  - { id: call, workflow: inner }\n  - { id: after, shell: 'true' }\n");
+    let rehearsal = rehearse(&place);
+    assert!(steps(&rehearsal).contains(&"after runs: true".to_owned()), "{rehearsal}");
+    assert_eq!(rehearsal["outcome"]["reason"], "template", "{rehearsal}");
+    assert_eq!(rehearsal["run_outcome"]["status"], "completed", "{rehearsal}");
 }
 
 #[test]
@@ -378,4 +396,31 @@ fn the_plan_shows_the_settings_of_each_session_that_are_not_the_default() {
     ] {
         assert!(ran.stdout.lines().any(|told| told == line), "{line}: {ran}");
     }
+}
+
+#[test]
+fn the_lines_of_items_that_run_at_once_name_their_item() {
+    let place = Place::with_settings("");
+    document(
+        &place,
+        "  - id: all\n    each: { in: [a, b], as: x, jobs: 2 }\n    do:\n      - { id: again, loop: { max: 3 }, do: [{ id: s, shell: 'true' }] }\n",
+    );
+    let ran = place.go(&["run", "--workflow", "own", "--dry-run"]);
+    for line in ["again@1: iteration 1", "again@2: iteration 1", "again@2: and so on, 3 iterations in all"] {
+        assert!(ran.stdout.lines().any(|shown| shown.trim() == line), "{line}: {ran}");
+    }
+}
+
+#[test]
+fn the_iterations_of_a_loop_are_computed_if_the_inputs_decide_them() {
+    let place = Place::with_settings("");
+    let document = "name: own\ninputs: { r: { type: integer, default: 2, maximum: 4 } }\nnodes:\n  - { loop: { max: inputs.r }, do: [{ id: n, shell: echo 3 }] }\n  - { loop: { max: { from: outputs.n.text | int, at_most: 7 } }, do: [{ shell: 'true' }] }\n";
+    place.sealed.write("repo/.windlass/workflows/own.yaml", document);
+    let said = |extra: &[&str]| {
+        let ran = place.go(&[&["run", "--workflow", "own", "--dry-run"], extra].concat());
+        let ends = ran.stdout.lines().filter(|line| line.contains("and so on, "));
+        ends.map(|line| line.trim().trim_start_matches("and so on, ").to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(said(&[]), ["2 iterations in all", "at most 7 iterations in all"]);
+    assert_eq!(said(&["--input", "r=3"]), ["3 iterations in all", "at most 7 iterations in all"]);
 }

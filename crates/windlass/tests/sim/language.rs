@@ -106,3 +106,46 @@ finally:
     until(LIMIT, || place.go(&["show", &run, "--json"]).stdout.contains("\"cancelled\""));
     assert_eq!(place.file("end.txt"), "cancelled\n");
 }
+
+#[test]
+fn a_run_that_a_fail_node_ended_is_repeated_from_an_earlier_node() {
+    let place = Place::playing(json!([]));
+    let document = r#"
+name: gate
+nodes:
+  - { id: probe, shell: test -e open, on_failure: continue, idempotent: true }
+  - { id: stop, when: outputs.probe.failed, fail: closed }
+  - shell: echo past > past.txt
+"#;
+    place.sealed.write("repo/.windlass/workflows/gate.yaml", document);
+    let ran = place.go(&["run", "--workflow", "gate"]);
+    assert_eq!(ran.code, FAILED, "{ran}");
+    let shown = place.go(&["show", "--json"]).lines[0].clone();
+    let run = shown["run"].as_str().unwrap().to_owned();
+    let fork = format!("windlass fork {run} --at NODE");
+    let all = ran.to_string();
+    assert!(all.contains(&format!("repeat it from an earlier node: {fork}")), "{ran}");
+    assert!(!all.contains("windlass resume"), "{ran}");
+    assert_eq!(shown["data"]["resumable"], false);
+    place.go(&["resume", &run]).assert_refused(2, &["would end again at once", &format!("`{fork}`")]);
+    place.sealed.write("repo/open", "");
+    let forked = place.go(&["fork", &run, "--at", "probe"]);
+    assert_eq!((forked.code, place.file("past.txt").as_str()), (0, "past\n"), "{forked}");
+}
+
+#[test]
+fn what_resume_can_continue_is_resumable() {
+    let place = Place::playing(json!([]));
+    let document = "name: red\nnodes: [{ shell: test -e open }]\n";
+    place.sealed.write("repo/.windlass/workflows/red.yaml", document);
+    assert_eq!(place.go(&["run", "--workflow", "red"]).code, FAILED);
+    let resumable = || {
+        let shown = place.go(&["show", "--json"]).lines[0]["data"]["resumable"].clone();
+        assert_eq!(place.ps()[0]["data"]["resumable"], shown);
+        shown
+    };
+    assert_eq!(resumable(), true);
+    place.sealed.write("repo/open", "");
+    assert_eq!(place.go(&["resume"]).code, 0);
+    assert_eq!(resumable(), false);
+}

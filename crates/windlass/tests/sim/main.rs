@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops where it stands")]
 #![allow(clippy::expect_used, clippy::panic, reason = "a test stops where it stands")]
 
+mod as_cli;
 mod bad_input;
 mod bad_state;
 mod beside;
@@ -34,6 +35,7 @@ mod graph_sweep;
 mod impostor;
 mod input;
 mod jobs;
+mod kept_branches;
 mod kill_sweep;
 mod language;
 mod leave_sweep;

@@ -298,3 +298,32 @@ nodes:
     }
     assert_eq!(ran.stderr.matches("hint: leave it out").count(), 2, "{ran}");
 }
+
+#[test]
+fn a_workflow_that_runs_one_with_mistakes_is_not_ok() {
+    let place = Place::playing(json!([{"steps": [say("Done.")]}]));
+    write(&place, "inner", "name: inner\nnodes:\n  - shell: 'true'\ngives: outputs.nobody.value\n");
+    write(&place, "middle", "name: middle\nnodes:\n  - workflow: inner\n");
+    write(&place, "outer", "name: outer\nnodes:\n  - workflow: middle\n");
+    write(&place, "garbled", "name: garbled\nnodes: 3\n");
+    write(&place, "beside", "name: beside\nnodes:\n  - workflow: garbled\n");
+    write(&place, "fine", FINE);
+    write(&place, "sound", "name: sound\nnodes:\n  - workflow: fine\n    with: { input: x }\n");
+    for (name, text, broken) in [
+        ("middle", "workflow `inner` cannot run: its document has errors", "inner"),
+        ("outer", "workflow `middle` cannot run: `inner` in it has errors", "inner"),
+        ("beside", "workflow `garbled` cannot run: its document has errors", "garbled"),
+    ] {
+        let file = format!(".windlass/workflows/{name}.yaml");
+        for wanted in [name, file.as_str()] {
+            let checked = place.go(&["workflow", "check", wanted]);
+            assert_eq!(checked.code, CONFIGURATION, "{checked}");
+            assert!(checked.stderr.contains(text), "{checked}");
+            assert!(checked.stderr.contains(&format!("windlass workflow check {broken}")), "{checked}");
+            assert!(!checked.stderr.contains("there is no workflow"), "{checked}");
+        }
+        assert_eq!(place.go(&["run", "--workflow", name, "x"]).code, CONFIGURATION);
+    }
+    let sound = place.go(&["workflow", "check", "sound"]);
+    assert_eq!((sound.code, sound.stdout.as_str()), (0, "sound: ok\n"), "{sound}");
+}

@@ -209,3 +209,20 @@ fn tests_are_found_by_file_by_folder_and_below_the_workflows() {
     let empty = run(&place, &["empty"]);
     assert!(empty.code == 2 && empty.stderr.contains("NAME.test.yaml"), "{empty}");
 }
+
+#[test]
+fn a_test_without_what_its_workflow_needs_hears_what_to_write_in_the_test() {
+    for (inputs, why) in [
+        ("", "workflow `fix` needs an input"),
+        ("input: x\ninputs: { nobody: 1 }\n", "nobody"),
+        ("input: x\ninputs: { level: slow }\n", "slow"),
+    ] {
+        let place = place(&format!("test: t\nworkflow: fix\n{inputs}expect: {{ status: completed }}\n"));
+        let ran = run(&place, &[]);
+        assert_eq!(ran.code, 3, "{ran}");
+        for part in [why, "cannot be planned", "give the test what the workflow needs: `input: TEXT`"] {
+            assert!(ran.stderr.contains(part), "{part}: {ran}");
+        }
+        assert!(!ran.stderr.contains("windlass run") && !ran.stderr.contains("--input"), "{ran}");
+    }
+}

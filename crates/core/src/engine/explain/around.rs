@@ -44,7 +44,7 @@ pub(super) fn around_by(
             BlockProgress::Parallel { branch: inside.name.unwrap_or_default().to_owned(), join: *join }
         }
         NodeKind::Each(_) => {
-            BlockProgress::Items { number: of_node.next(), done: counted(state, step, "completed") }
+            BlockProgress::Items { number: of_node.next(), done: complete_items(state, step) }
         }
         NodeKind::Try(_) => BlockProgress::Try { is_catch: inside.field == "catch" },
         _ => return None,
@@ -108,6 +108,13 @@ pub(super) fn counted(state: &RunState, node: &Node, what: &str) -> u32 {
         u32::try_from(value).ok()
     };
     now.next_back().or_else(given).unwrap_or(0)
+}
+
+/// Returns the number of complete items of an `each`, if there is one answer.
+fn complete_items(state: &RunState, node: &Node) -> Option<u32> {
+    let is_known = state.bookkeeping.outputs.contains_key(&node.id);
+    let in_progress = actives(state).iter().filter(|active| active.step == node.id).count();
+    (is_known || in_progress == 1).then(|| counted(state, node, "completed"))
 }
 
 /// Returns the iterations of the loops around a node instance, outermost first: 2 and 3 for

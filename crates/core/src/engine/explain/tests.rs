@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::json;
+
 use super::*;
 use crate::engine::{apply, start};
 use crate::event::{Event, Record, ShellEnd};
 use crate::graph::workflow::{
-    Expression, IfNode, LoopNode, Node, NodeKind, OnFailure, ParallelBranch, ParallelNode, ShellNode,
-    Template,
+    EachNode, Expression, IfNode, Join, ListSource, LoopNode, Node, NodeKind, OnFailure, ParallelBranch,
+    ParallelNode, ShellNode, Template,
 };
 use crate::id::{EffectId, RunId, Verb};
 use crate::run::EndReason;
@@ -287,4 +289,31 @@ fn each_time_of_a_node_is_explained_by_its_name() {
     let did = BlockProgress::Loop { rounds: 3, round: Some(2), max: 3 };
     assert_eq!(time("work@2").unwrap().around[0].block, did);
     assert_eq!(times_of(&story.records, &NodeId::new("only2")), [NodeId::new("only2@2")]);
+}
+
+#[test]
+fn the_items_of_a_list_are_counted_unless_an_outer_item_took_the_count_along() {
+    let items = |list: [&str; 2]| ListSource::Literal(list.map(|item| json!(item)).to_vec());
+    let each = |id: &str, list, body| {
+        let (name, join) = (format!("{id}_item"), Join::All);
+        let items = items(list);
+        step(id, NodeKind::Each(EachNode { items, name, jobs: 1, join, worktree: false, max: 9, body }))
+    };
+    let inner = each("i", ["1", "2"], vec![shell("s")]);
+    let mut story = Story::of(vec![each("o", ["x", "y"], vec![inner])]);
+    let done = |story: &Story| {
+        let around = story.explain("s").around;
+        around
+            .iter()
+            .map(|around| match around.block {
+                BlockProgress::Items { done, .. } => (around.node.to_string(), done),
+                _ => panic!("{around:?}"),
+            })
+            .collect::<Vec<_>>()
+    };
+    let count = |o, i| vec![("o".to_owned(), o), ("i".to_owned(), i)];
+    story.end("s@1@1", true);
+    assert_eq!(done(&story), count(Some(0), Some(1)));
+    story.end("s@1@2", true).end("s@2@1", true).end("s@2@2", false);
+    assert_eq!(done(&story), count(Some(1), None), "{:?}", story.state.lifecycle);
 }

@@ -123,7 +123,7 @@ impl NodeRun for ShellNode {
         if outcome.status == FinalStatus::Interrupted && !self.idempotent && cx.ending.is_none() {
             let what = format!(
                 "the command of `{}` was stopped before it ended; `resume` runs it again from its start",
-                site.node.id
+                site.instance
             );
             cx.decision.news.push(News::Odd { node: site.instance.clone(), what });
         }
@@ -145,7 +145,7 @@ pub(in crate::engine) fn tell_repeat(
     if !matches!(active.activity, Activity::Shell) || before.is_none_or(ended_itself) {
         return;
     }
-    let what = format!("the command of `{}` was interrupted, and runs again from its start", node.id);
+    let what = format!("the command of `{}` was interrupted, and runs again from its start", active.instance);
     cx.decision.news.push(News::Odd { node: active.instance.clone(), what });
 }
 

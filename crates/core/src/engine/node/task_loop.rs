@@ -3,9 +3,10 @@
 //!
 //! Windlass claims a task in its file before the iteration starts and settles it there afterwards.
 //! With more than one job, each iteration has its own worktree, and its commits land before the
-//! task counts as passing. [`round`] handles one iteration.
+//! task counts as passing. [`round`] handles one iteration, [`kept`] the branches of tasks that do not land.
 
 mod conflict;
+mod kept;
 mod round;
 
 use serde::{Deserialize, Serialize};
@@ -440,6 +441,7 @@ impl TaskLoopNode {
         match status {
             TaskStatus::Passing => {
                 tasks.passed += 1;
+                self.keep_branch(cx, tasks.path.as_ref(), round);
                 tasks.wrong.remove(&round.id);
             }
             // No agent has worked on it, so the next one gets the problem of the attempt before.

@@ -12,7 +12,7 @@ use crate::effect::Effect;
 use crate::engine::allowance::left_to;
 use crate::engine::frame::Frame;
 use crate::engine::output::give_value;
-use crate::engine::rehearsal::StubField;
+use crate::engine::rehearsal::{StubField, invented_input};
 use crate::engine::{DecisionCx, InputError, done, settle_inputs};
 use crate::event::{Event, RunEnd};
 use crate::graph::check::outline::Text;
@@ -244,7 +244,15 @@ fn ended(cx: &mut DecisionCx<'_>, site: &NodeSite<'_>, state: &SubRunState, end:
         return done(EndReason::AllDone);
     }
     let detail = end.outcome.why();
-    let why = format!("run {} is {}: {detail}", state.run, end.outcome.status.word());
+    let how = match end.outcome.status {
+        FinalStatus::Completed => "has completed",
+        FinalStatus::Failed => "has failed",
+        FinalStatus::Blocked => "is blocked",
+        FinalStatus::Exhausted => "is exhausted",
+        FinalStatus::Interrupted => "was interrupted",
+        FinalStatus::Cancelled => "was cancelled",
+    };
+    let why = format!("run {} {how}: {detail}", state.run);
     // A budget that the child run shares with this run may be spent for both.
     let reason =
         if end.outcome.reason == EndReason::Budget { EndReason::Budget } else { EndReason::ChildFailed };
@@ -269,21 +277,41 @@ fn tell(
             continue;
         }
         let value = match spec.kinds.get(input) {
-            Some(kind) => value(cx, frame, template, *kind)?.map_err(|given| {
-                failed(EndReason::Template, misfit(node, &spec.workflow, input, *kind, &given))
-            })?,
+            Some(kind) => of_kind(cx, node, frame, (input, template), *kind, spec)?,
             None => like_planned(spec.inputs.get(input), frame.render(cx, template)?),
         };
-        if let Some(wanted) = spec.ranges.get(input).and_then(|range| range.wanted(&value)) {
-            let workflow = &spec.workflow;
-            let why = format!(
-                "`{node}` gives {value} to the input `{input}` of workflow `{workflow}`, but it must be {wanted}"
-            );
-            return Err(failed(EndReason::Template, why));
-        }
         spec.inputs.insert(input.clone(), value);
     }
     Ok(())
+}
+
+/// Returns the value of an input of this kind. In a rehearsal, another one replaces an invented value that does
+/// not fit.
+fn of_kind(
+    cx: &DecisionCx<'_>,
+    node: &NodeId,
+    frame: &Frame<'_>,
+    (input, template): (&str, &Template),
+    kind: InputKind,
+    spec: &Spec,
+) -> Result<Value, Outcome> {
+    let workflow = &spec.workflow;
+    let range = spec.ranges.get(input).copied().unwrap_or_default();
+    let (given, why) = match value(cx, frame, template, kind)? {
+        Err(given) => {
+            let why = misfit(node, workflow, input, kind, &given);
+            (given, why)
+        }
+        Ok(value) => {
+            let Some(wanted) = range.wanted(&value) else { return Ok(value) };
+            let why = format!(
+                "`{node}` gives {value} to the input `{input}` of workflow `{workflow}`, but it must be {wanted}"
+            );
+            (value.to_string(), why)
+        }
+    };
+    let invented = invented_input(cx.bookkeeping.results, kind, range, &given);
+    invented.ok_or_else(|| failed(EndReason::Template, why))
 }
 
 /// Renders a template as a value of this kind. The inner error is the text that does not fit.

@@ -13,7 +13,7 @@ use super::ways::{NodeOf, Steering};
 use super::{Rehearsal, RehearsalOptions, RehearsedEffect, RehearsedLoops, StubField, once};
 use crate::engine::node::shape::Structure;
 use crate::graph::walk::{NodeBlock, find, ids_in};
-use crate::graph::workflow::{IfNode, Node, OnFailure, TryNode};
+use crate::graph::workflow::{FINALLY_ID, IfNode, Node, OnFailure, TryNode};
 use crate::id::NodeId;
 use crate::run::{FinalStatus, Outcome};
 use crate::spec::Spec;
@@ -315,7 +315,10 @@ fn missed(goal: &Goal, way: &Rehearsal) -> Option<MissedNode> {
     let is_its = |act: &&RehearsedEffect| owner(act) == *goal.of() && act.what == "skipped";
     let skipped = way.acts.iter().find(is_its).map(|act| act.text.clone());
     let ended = || {
-        let end = way.acts.iter().rfind(|act| act.what == "ends");
+        // What `finally` does comes after the end of the run.
+        let is_last = |act: &RehearsedEffect| act.what == "begins" && act.path == FINALLY_ID;
+        let main = way.acts.iter().position(is_last).and_then(|at| way.acts.get(..at));
+        let end = main.unwrap_or(&way.acts).iter().rfind(|act| act.what == "ends");
         end.map(|act| format!("`{}` ends before it: {}", act.node, act.text))
     };
     let detail = || way.outcome.detail.clone().unwrap_or_else(|| way.outcome.reason.sentence().to_owned());

@@ -12,7 +12,7 @@ use super::{
     RehearsalOptions, RehearsedEffect, RehearsedLoops, Stub, Walk, WaysWalked, invented, stand_in, walk, ways,
 };
 use crate::effect::{Effect, Planned};
-use crate::engine::{Decision, apply, given_by, start};
+use crate::engine::{Decision, apply, given_by, start_with};
 use crate::entity::EntityKind;
 use crate::event::{
     EntityTexts, Event, LandingEnd, PersonReply, PrepareEnd, RunEnd, SessionEnd, SessionFailure,
@@ -28,7 +28,8 @@ use crate::looping::completion::asked_for;
 use crate::looping::verdict::{CheckResult, Inspection, TrackerInspection};
 use crate::registry::expand;
 use crate::run::{
-    Activity, EndReason, FinalStatus, Lifecycle, ListenState, News, Outcome, RunState, SessionPhase, Spent,
+    Activity, EndReason, FinalStatus, Lifecycle, ListenState, News, Outcome, ResultOrigin, RunState,
+    SessionPhase, Spent,
 };
 use crate::spec::{Check, OnQuestion, Spec};
 use crate::tasks::{Claim, TaskId, TaskStatus};
@@ -93,7 +94,11 @@ pub(super) fn play(
 ) -> Walk {
     let played = prepared(spec, props, callers);
     let only = played.only_session().map(|(node, _)| node.clone());
-    let (state, decision) = start(RunId::new("rehearsal"), played, Moment(0));
+    let results = match props.options.loops {
+        RehearsedLoops::Once => ResultOrigin::Invented,
+        RehearsedLoops::AsWritten => ResultOrigin::Chosen,
+    };
+    let (state, decision) = start_with(RunId::new("rehearsal"), played, Moment(0), results);
     let mut stage = Stage {
         state,
         spec,
@@ -126,8 +131,6 @@ fn prepared(spec: &Spec, props: &Props<'_>, callers: &str) -> Spec {
     let mut played = Spec { seed: "rehearsal".to_owned(), ..spec.clone() };
     // The rehearsal shows every question and answers it, as if a person were there.
     played.policy.on_question = OnQuestion::Wait;
-    // The text of a stub is not a number, so inputs of other workflows have no kind here.
-    played.others.values_mut().for_each(|other| other.kinds.clear());
     if props.options.loops == RehearsedLoops::Once {
         ways::go_round_once(&mut played.body);
     }
@@ -159,7 +162,7 @@ struct Stage<'a, 'p> {
     own_tasks: BTreeMap<NodeId, VecDeque<Value>>,
     /// The tasks that failed.
     failed: Vec<TaskId>,
-    /// The first template that could not be rendered.
+    /// The first template that could not be rendered, here or in a run that this one starts.
     mistake: Option<Outcome>,
     props: &'a mut Props<'p>,
     /// The instances that call this workflow, as the start of a path.
@@ -171,21 +174,14 @@ struct Stage<'a, 'p> {
 
 impl Stage<'_, '_> {
     /// Returns the acts and the outcome once nothing is left to do.
-    fn end(mut self) -> Walk {
+    fn end(self) -> Walk {
         let outcome = match &self.state.lifecycle {
             Lifecycle::Done { outcome } => outcome.clone(),
             Lifecycle::Running | Lifecycle::Ending { .. } | Lifecycle::Finally { .. } => {
                 Outcome::new(FinalStatus::Blocked, EndReason::Stuck).because("the rehearsal does not end")
             }
         };
-        // In a dry run, a template that cannot be rendered is a mistake, even if the workflow continues after it.
-        // With results that somebody chose, it may be what they want to see.
-        let is_chosen = self.props.options.loops == RehearsedLoops::AsWritten;
-        let outcome = match self.mistake.take() {
-            Some(mistake) if outcome.status == FinalStatus::Completed && !is_chosen => mistake,
-            _ => outcome,
-        };
-        Walk { acts: self.acts, outcome, state: self.state }
+        Walk { acts: self.acts, outcome, mistake: self.mistake, state: self.state }
     }
 
     fn take(&mut self, decision: Decision) {
@@ -402,7 +398,7 @@ impl Stage<'_, '_> {
             return self.queue.push_back(Event::HookAsked { call });
         }
         let asked = || {
-            let mut said = vec![invented::text(&self.spec.body, &id.node, "(the agent's answer)")];
+            let mut said = vec![invented::text(&self.spec.body, &id.node, invented::AGENT_TEXT)];
             said.extend(asked_for(prompt).lines);
             said.join("\n")
         };
@@ -505,7 +501,8 @@ impl Stage<'_, '_> {
         let spec = Spec { body: own.clone(), others: self.spec.others.clone(), ..spec.clone() };
         let (calls, callers) =
             (format!("{}{node}/", self.calls), format!("{}{}/", self.callers, node.in_workflow()));
-        let Walk { acts, outcome, state } = walk(&spec, &self.tasks, self.props, &calls, &callers);
+        let Walk { acts, outcome, mistake, state } = walk(&spec, &self.tasks, self.props, &calls, &callers);
+        self.mistake = self.mistake.take().or(mistake);
         let is_its = |act: &RehearsedEffect| act.node == *node && act.what == "starts";
         let last = self.acts.iter().rposition(|(_, act)| is_its(act));
         let place = last.map_or(self.acts.len(), |place| place + 1);
@@ -517,7 +514,7 @@ impl Stage<'_, '_> {
         self.acts.splice(place..place, acts.into_iter().map(owned));
         let spent = Spent { turns: state.spent.turns, ..Spent::default() };
         let (said, value) = given_by(&state);
-        let text = if said.is_empty() { "(its agent's answer)".to_owned() } else { said };
+        let text = if said.is_empty() { invented::RUN_TEXT.to_owned() } else { said };
         RunEnd { outcome, spent, text, value }
     }
 
@@ -609,7 +606,7 @@ fn run_end(stub: &Stub, example: Option<Value>) -> RunEnd {
         true => Outcome::new(FinalStatus::Failed, EndReason::AgentFailed).because("the stub says so"),
         false => Outcome::new(FinalStatus::Completed, EndReason::AllDone),
     };
-    let text = stub.text.clone().unwrap_or_else(|| "(its agent's answer)".to_owned());
+    let text = stub.text.clone().unwrap_or_else(|| invented::RUN_TEXT.to_owned());
     RunEnd { outcome, spent: Spent::default(), text, value: stub.value.clone().or(example) }
 }
 

@@ -428,3 +428,20 @@ fn a_reason_that_every_end_has_is_a_mistake() {
     assert_eq!(problems.len(), 1);
     assert_eq!(problems[0].text, "`reason` is empty, so every end has it");
 }
+
+#[test]
+fn finally_is_not_blamed_for_a_node_that_the_run_does_not_reach() {
+    let mut spec = drawn(
+        Builder::new("w")
+            .start(prompt("x").id("a"))
+            .then(prompt("y").id("b"))
+            .then(shell("z").id("late"))
+            .finally(|last| last.then(shell("{{ 1 // 0 }}").id("bye"))),
+    );
+    spec.budget.turns = Some(1);
+    let options = RehearsalOptions { ways: WaysWalked::All, ..RehearsalOptions::default() };
+    let rehearsal = rehearse(&spec, &options);
+    let missed: Vec<(&str, &str)> =
+        rehearsal.missed.iter().map(|missed| (missed.node.as_str(), missed.why.as_str())).collect();
+    assert_eq!(missed, [("late", "`b` ends before it: exhausted: the budget of 1 turn is spent")]);
+}

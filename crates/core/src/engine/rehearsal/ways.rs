@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::RehearsedEffect;
 use crate::engine::node::shape::Structure;
+use crate::graph::template::{self, Scope};
 use crate::graph::walk::{find, ids_in};
 use crate::graph::workflow::{
     EachNode, Expression, IfNode, Join, LoopNode, Node, NodeKind, NodeNumber, OnFailure, ParallelNode,
@@ -98,18 +99,29 @@ pub(super) fn go_round_once(body: &mut [Node]) {
 
 /// Describes the end of a loop that the rehearsal leaves after one iteration.
 pub(super) fn end_of_loop(spec: &Spec, id: &NodeId) -> Option<String> {
-    let NodeKind::Loop(LoopNode { until, max, forever, .. }) = &find(&spec.body, id)?.kind else {
-        return None;
-    };
+    let node = find(&spec.body, id)?;
+    let NodeKind::Loop(LoopNode { until, max, forever, .. }) = &node.kind else { return None };
     if *forever {
         return Some("and so on, until the budget is spent or somebody cancels the run".to_owned());
     }
     let conditions: Vec<&str> = until.iter().map(|condition| condition.0.trim()).collect();
-    Some(match (conditions.is_empty(), max) {
+    let computed = node.computed.get(&NodeNumber::Max);
+    let of_inputs = computed.and_then(|from| number_of_inputs(spec, from));
+    Some(match (conditions.is_empty(), of_inputs.unwrap_or((*max).into())) {
         (true, 0 | 1) => return None,
+        (true, max) if computed.is_some() && of_inputs.is_none() => {
+            format!("and so on, at most {max} iterations in all")
+        }
         (true, max) => format!("and so on, {max} iterations in all"),
         (false, _) => format!("until {} (taken as true after one iteration)", conditions.join(", or ")),
     })
+}
+
+/// Returns the value of a number that follows from the inputs alone. The outputs of a rehearsal are invented.
+fn number_of_inputs(spec: &Spec, from: &Expression) -> Option<u64> {
+    let scope = Scope::new(&spec.input, &spec.inputs);
+    let value = template::evaluate(from, &scope).ok().filter(|_| !from.0.contains("outputs"))?;
+    value.as_u64()
 }
 
 /// Returns the branches below these nodes of which no node appears in the acts.

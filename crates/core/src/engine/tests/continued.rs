@@ -27,7 +27,7 @@ impl Story {
         self.tell(Event::InterruptAsked { inbox: None })
     }
 
-    fn goes_on_with(&mut self, more: Continuation) -> &mut Story {
+    pub(super) fn goes_on_with(&mut self, more: Continuation) -> &mut Story {
         let inbox = InboxId::new(format!("again{}", self.records.len()));
         self.tell(Event::Continued { inbox, by: "ada".into(), more: Box::new(more) })
     }

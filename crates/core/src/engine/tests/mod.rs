@@ -8,6 +8,7 @@ mod continued_sessions;
 mod costs;
 mod cuts;
 mod day;
+mod finally_budget;
 mod hand_over;
 mod kinds;
 mod language;
@@ -66,7 +67,13 @@ pub(super) fn reply(answers: &[(&str, &str)]) -> HookAnswer {
 
 pub(super) fn session_settings(rules: Option<LoopRules>) -> SessionSettings {
     SessionSettings {
-        driver: AgentCommand { name: "sim".into(), program: "/bin/sim".into(), model: None, args: vec![] },
+        driver: AgentCommand {
+            name: "sim".into(),
+            program: "/bin/sim".into(),
+            words: vec![],
+            model: None,
+            args: vec![],
+        },
         models: Vec::new(),
         effort: None,
         isolation: Isolation::Strict,

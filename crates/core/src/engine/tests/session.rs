@@ -375,6 +375,22 @@ fn a_turn_cut_off_before_it_spoke_begins_anew_in_another_session() {
 }
 
 #[test]
+fn a_turn_whose_conversation_was_not_saved_begins_anew_in_another_session() {
+    let mut story = looping(LoopMode::Resume, 5);
+    let lost = || SessionVerdict::Failed { cause: SessionFailure::NoConversation, what: "not found".into() };
+    let first = story.plan();
+    let resumed = story.session_ends(SessionVerdict::Interrupted { what: "killed".into() }).plan();
+    assert!(resumed.resume);
+    let again = story.session_ends(lost()).plan();
+    assert!(!again.resume && again.session != first.session);
+    assert_eq!(again.prompt, first.prompt);
+    // The conversation of an earlier turn has more than this turn.
+    assert!(story.turn(false).plan().resume);
+    story.session_ends(lost());
+    assert_eq!(story.ends(), (FinalStatus::Failed, EndReason::AgentFailed));
+}
+
+#[test]
 fn a_later_turn_cut_off_before_it_spoke_is_told_again_what_was_wrong() {
     let mut session_settings = of_loop(rules(LoopMode::Fresh, 5));
     session_settings.checks = vec![test_check()];

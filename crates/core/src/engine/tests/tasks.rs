@@ -446,7 +446,8 @@ fn several_tasks_run_at_once_each_in_a_worktree_and_are_landed() {
     let Effect::SettleTask { ok, why, .. } = story.effect_of("t@1", Verb::Settle) else { panic!("settled") };
     assert_eq!((ok, why.as_deref()), (false, Some("a conflict in lib.rs")));
     story.settled("t@1", TaskStatus::Failing).gets("a");
-    let again = Effect::MakeWorktree { task: task("a"), attempt: 2, target: Some("main".into()) };
+    let again =
+        Effect::MakeWorktree { task: task("a"), attempt: 2, target: Some("main".into()), from: vec![] };
     assert_eq!(story.effect_of("t@3", Verb::Worktree), again);
     story.claimed(Claim::Working).worktree("t@3").shell("do@3", true, "").landed("t@3", true);
     story.settled("t@3", TaskStatus::Passing).claimed(Claim::AllDone);
@@ -713,4 +714,52 @@ fn a_branch_that_is_kept_does_not_land_and_its_checks_run_in_the_worktree() {
     assert_eq!(story.ended(), (FinalStatus::Completed, EndReason::AllDone));
     let lands = |planned: &Planned| matches!(planned.effect, Effect::Land { .. });
     assert!(!story.records.iter().flat_map(|record| &record.effects).any(lands));
+}
+
+#[test]
+fn a_task_starts_from_the_branches_of_its_dependencies_if_they_do_not_land() {
+    let tasks = |keeps: bool| {
+        let tasks = task_loop().jobs(2).attempts(1).each(|task| task.then(shell("x").id("do"))).id("t");
+        Story::drawn(Builder::new("w").start(if keeps { tasks.keeps_branches() } else { tasks }))
+    };
+    let depends = |id: &str, on: &[&str]| Claim::Task {
+        id: task(id),
+        task: json!({"id": id, "name": id, "dependencies": on}),
+    };
+    let from = |story: &Story, round: &str| {
+        let Effect::MakeWorktree { from, .. } = story.effect_of(round, Verb::Worktree) else { panic!("one") };
+        from
+    };
+    let mut story = tasks(true);
+    for (number, (id, on)) in
+        [("a", vec![]), ("b", vec!["a"]), ("c", vec![]), ("d", vec!["b", "c", "a", "old"])]
+            .into_iter()
+            .enumerate()
+    {
+        let round = format!("t@{}", number + 1);
+        story.claimed(depends(id, &on));
+        let before: Vec<&str> = match id {
+            "b" => vec!["task/t@1"],
+            "d" => vec!["task/t@1", "task/t@2", "task/t@3"],
+            _ => vec![],
+        };
+        assert_eq!(from(&story, &round), before, "of {id}");
+        if id != "d" {
+            story.claimed(Claim::Working).worktree(&round).shell(&format!("do@{}", number + 1), true, "");
+            story.settled(&round, TaskStatus::Passing);
+        }
+    }
+    let effect = story.open_of("t@4", Verb::Worktree);
+    let why = "they conflict".to_owned();
+    story.tell(Event::WorktreeMade { effect, end: WorktreeEnd::Conflict { why } });
+    story.claimed(depends("e", &["a"])).worktree("t@5").shell("do@5", true, "");
+    story.settled("t@4", TaskStatus::Failing).settled("t@5", TaskStatus::Passing);
+    story.claimed(Claim::Failed { ids: vec![task("d")] });
+    assert_eq!(story.ended(), (FinalStatus::Blocked, EndReason::Git), "the others were done first");
+    assert_eq!(story.detail(), "task `d`: they conflict");
+
+    let mut story = tasks(false);
+    story.claimed(depends("a", &[])).claimed(Claim::Working).worktree("t@1").shell("do@1", true, "");
+    story.landed("t@1", true).settled("t@1", TaskStatus::Passing).claimed(depends("b", &["a"]));
+    assert_eq!(from(&story, "t@2"), Vec::<String>::new(), "the work has landed");
 }

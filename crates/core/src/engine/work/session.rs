@@ -110,11 +110,24 @@ fn after_turn(work: &mut SessionWork, cx: &mut DecisionCx<'_>, turn: &Turn, end:
         }
         SessionVerdict::Failed { what, cause: SessionFailure::Model }
             if hand_over::give_after_error(work, cx, what) => {}
+        SessionVerdict::Failed { what, cause: SessionFailure::NoConversation }
+            if was_opened_now(work, turn) =>
+        {
+            interrupted(work, cx, what, false);
+        }
         SessionVerdict::Failed { what, cause: _ } => {
             let outcome = Outcome::new(FinalStatus::Failed, EndReason::AgentFailed).because(what.clone());
             ending::end(work, cx, outcome);
         }
     }
+}
+
+/// Decides whether an earlier attempt at this turn opened the conversation, so that nothing else is lost with it. An
+/// agent CLI that is killed may not have saved its conversation yet.
+fn was_opened_now(work: &SessionWork, turn: &Turn) -> bool {
+    let is_own = work.resumes.is_none() && !work.is_continuing && !work.is_forked;
+    let is_first = work.turns == 0 || turn::mode(work) == Some(LoopMode::Fresh);
+    turn.resumed && is_own && is_first
 }
 
 /// Decides whether the agent stopped while the run had no owner, so that its Stop hook got no

@@ -3,6 +3,8 @@
 //! A loop needs a `max` or an enclosing budget. A loop that only a condition ends is a warning; a
 //! loop that nothing ends is an error.
 
+use serde_json::Value;
+
 use super::UnreadParts;
 use super::context::CheckContext;
 use super::diagnostic::{GraphDiagnostic, GraphDiagnostics};
@@ -10,12 +12,14 @@ use super::lower_bound::{Calls, LowerBound, least, sequence};
 use super::outline::{Outline, OutlineNode};
 use super::reach::never_ends;
 use super::suggest::shown;
-use crate::graph::template::is_plain;
+use crate::graph::template::{Scope, evaluate, is_plain, names_in};
 use crate::graph::upper_bound::UpperBound;
 use crate::graph::workflow::{
-    AskNode, Budget, CriteriaLoopNode, LoopNode, NodeKind, ReviewNode, Session, TaskLoopNode, TurnLoop,
+    AskNode, Budget, CriteriaLoopNode, EachNode, ListSource, LoopNode, NodeKind, NodeNumber, ReviewNode,
+    Session, TaskLoopNode, TurnLoop, WorkflowInput, input_name,
 };
 use crate::looping::{DEFAULT_TRACKER, LoopMode, reach};
+use crate::time::{parse_span, written};
 
 pub(super) fn look(
     outline: &Outline<'_>,
@@ -43,6 +47,8 @@ pub(super) fn look(
             found.error(node, "timeout", "a timeout of 0 leaves no time to run");
         }
         defaults_fit(outline, node, found);
+        list_is_given(outline, node, found);
+        constants_fit(node, found);
         waits_fit(outline, node, &all, found);
         // One of the unread nodes may spend the budget.
         let is_budgeted =
@@ -53,7 +59,7 @@ pub(super) fn look(
 
 /// Describes a timeout that is shorter than the waits in it.
 fn cut_off(allowed: u64, least: LowerBound) -> Option<String> {
-    let (shown, waited) = (seconds(allowed), seconds(least.ms));
+    let (shown, waited) = (written(allowed), written(least.ms));
     (allowed < least.ms)
         .then(|| format!("the `timeout` allows {shown}, but the waits take at least {waited}"))
 }
@@ -86,6 +92,7 @@ fn defaults_fit(outline: &Outline<'_>, node: &OutlineNode<'_>, found: &mut Graph
         let input = outline.workflow.inputs.iter().find(|input| name == Some(input.name.as_str()));
         let Some(input) = input else { continue };
         let (field, written) = (number.field(&node.node.kind), shown(from.0.trim()));
+        least_fits(node, (field, *number), input, found);
         let Some(default) = &input.default else {
             if !input.required {
                 let text = format!("{written} may have no value, and then this node fails");
@@ -104,6 +111,67 @@ fn defaults_fit(outline: &Outline<'_>, node: &OutlineNode<'_>, found: &mut Graph
     }
 }
 
+/// Warns about an input whose `minimum` is less than the number may be.
+fn least_fits(
+    node: &OutlineNode<'_>,
+    (field, number): (&'static str, NodeNumber),
+    input: &WorkflowInput,
+    found: &mut GraphDiagnostics,
+) {
+    if number.is_time() || number.least() == 0 {
+        return;
+    }
+    let Some(least) = input.range.minimum.filter(|least| *least < 1.0) else { return };
+    let name = shown(&format!("inputs.{}", input.name));
+    let text = format!("{name} may be {least}, and then this node fails: the number must be at least 1");
+    found.node(node, GraphDiagnostic::warning(None, field, text).hint("give the input `minimum: 1`"));
+}
+
+/// Reports numbers and times that are written out, and that the node does not allow.
+fn constants_fit(node: &OutlineNode<'_>, found: &mut GraphDiagnostics) {
+    for (number, from) in &node.node.computed {
+        let is_constant =
+            names_in(from).is_ok_and(|names| names.uses.is_empty() && names.item_uses.is_empty());
+        let value =
+            if is_constant { evaluate(from, &Scope::new("", &Default::default())).ok() } else { None };
+        let time = value.as_ref().and_then(Value::as_str).and_then(parse_span).filter(|_| number.is_time());
+        let amount = time.or_else(|| value.as_ref().and_then(Value::as_u64).filter(|_| !number.is_time()));
+        let most = node.node.bound(*number).unwrap_or(u64::MAX);
+        let wanted = match amount {
+            Some(amount) if amount < number.least() && number.is_time() => "longer than zero".to_owned(),
+            Some(amount) if amount < number.least() => "at least 1".to_owned(),
+            Some(amount) if amount > most && number.is_time() => format!("at most {}", written(most)),
+            Some(amount) if amount > most => format!("at most {most}"),
+            _ => continue,
+        };
+        let field = number.field(&node.node.kind);
+        let text = format!("`{field}` must be {wanted}, and is {}", shown(from.0.trim()));
+        found.error(node, field, text);
+    }
+}
+
+/// Warns about an `each` whose list is an input that may have no value.
+fn list_is_given(outline: &Outline<'_>, node: &OutlineNode<'_>, found: &mut GraphDiagnostics) {
+    let NodeKind::Each(EachNode { items: ListSource::Expression(list), .. }) = &node.node.kind else {
+        return;
+    };
+    let Some(name) = input_name(&list.0) else { return };
+    let input = outline.workflow.inputs.iter().find(|input| input.name == name);
+    if input.is_none_or(|input| input.required || input.default.is_some()) {
+        return;
+    }
+    // A condition around it may ask whether there is a list.
+    let around = outline.nodes.iter().filter(|other| other.at <= node.at && node.at < other.end);
+    let mut conditions =
+        around.flat_map(|other| &other.texts).filter(|text| ["when", "if"].contains(&text.field));
+    if conditions.any(|text| text.uses().any(|used| used.root() == "inputs" && used.name() == Some(name))) {
+        return;
+    }
+    let text = format!("{} may have no value, and then this node fails", shown(list.0.trim()));
+    let hint = "give the input `default: []` or `required: true`";
+    found.node(node, GraphDiagnostic::warning(None, "each.in", text).hint(hint));
+}
+
 fn too_small(budget: &Budget, least: LowerBound) -> Vec<String> {
     let mut texts = Vec::new();
     match budget.turns {
@@ -117,7 +185,7 @@ fn too_small(budget: &Budget, least: LowerBound) -> Vec<String> {
     match budget.time_ms {
         Some(0) => texts.push("the budget allows no time at all".to_owned()),
         Some(ms) if ms < least.ms => {
-            let (allowed, waited) = (seconds(ms), seconds(least.ms));
+            let (allowed, waited) = (written(ms), written(least.ms));
             texts.push(format!("the budget allows {allowed}, but the waits take at least {waited}"));
         }
         _ => {}
@@ -132,11 +200,6 @@ fn too_small(budget: &Budget, least: LowerBound) -> Vec<String> {
         _ => {}
     }
     texts
-}
-
-/// Formats a time in seconds, or in milliseconds if it is not a whole number of seconds.
-fn seconds(ms: u64) -> String {
-    if ms.is_multiple_of(1000) { format!("{} s", ms / 1000) } else { format!("{ms} ms") }
 }
 
 /// Returns whether a node spends what limits it: time, or turns, tokens and money that only sessions spend.

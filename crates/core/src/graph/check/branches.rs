@@ -77,8 +77,8 @@ fn form(
         let finding = GraphDiagnostic::warning(None, "branches", "there is only one branch");
         found.node(node, finding.hint("take its nodes out of `parallel`"));
     } else if limit == 1 {
-        // Branches that change files should run one after the other.
-        if writing.len() > 1 {
+        // Branches that change files, or that a plugin would repeat, should run one after the other.
+        if writing.len() > 1 || beside_a_plugins_loop(branches, &is_in_plugin_mode).is_some() {
             return;
         }
         let finding =

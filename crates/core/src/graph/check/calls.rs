@@ -21,7 +21,18 @@ pub(super) fn look(outline: &Outline<'_>, known: &CheckContext<'_>, found: &mut 
             found.error(node, "workflow", format!("{} runs itself", shown(name)));
             continue;
         }
+        if let Some(broken) = broken_below(known, name) {
+            let text = match broken == *name {
+                true => format!("workflow {} cannot run: its document has errors", shown(name)),
+                false => format!("workflow {} cannot run: {} in it has errors", shown(name), shown(&broken)),
+            };
+            let hint = format!("see them with `windlass workflow check {broken}`");
+            found.node(node, GraphDiagnostic::error(None, "workflow", text).hint(hint));
+        }
         let Some(called) = known.workflows.get(name) else {
+            if known.broken_workflows.contains(name) {
+                continue;
+            }
             let names = known.workflows.keys().map(String::as_str);
             let finding =
                 GraphDiagnostic::error(None, "workflow", format!("there is no workflow {}", shown(name)));
@@ -35,6 +46,24 @@ pub(super) fn look(outline: &Outline<'_>, known: &CheckContext<'_>, found: &mut 
         }
         depth(outline, node, name, &mut ways, found);
     }
+}
+
+/// Finds a workflow with errors that a run of this one may reach: itself, or one that it runs.
+fn broken_below(known: &CheckContext<'_>, name: &str) -> Option<String> {
+    if known.broken_workflows.is_empty() {
+        return None;
+    }
+    let mut seen = BTreeSet::from([name.to_owned()]);
+    let mut left = vec![name.to_owned()];
+    while let Some(name) = left.pop() {
+        if known.broken_workflows.contains(&name) {
+            return Some(name);
+        }
+        let graph = known.workflows.get(&name).and_then(Option::as_ref);
+        let callees = graph.map(|graph| callees(&graph.body)).unwrap_or_default();
+        left.extend(callees.into_iter().filter(|callee| seen.insert(callee.clone())));
+    }
+    None
 }
 
 fn check_inputs(

@@ -1,12 +1,16 @@
 //! Checks the command lines of a workflow: the shell must not run an agent's words, and `sh` must
 //! understand the command.
 //!
-//! [`shell_text`] reads a command line as the shell does, [`words`] knows where a value comes from.
+//! [`shell_text`] reads a command line as the shell does, [`words`] knows where a value comes from, and [`relays`]
+//! what a command may print.
 
 mod bashisms;
+mod plain_output;
+mod relays;
 mod shell_text;
 mod words;
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 use super::UnreadParts;
@@ -19,6 +23,7 @@ use crate::graph::template::command::{CarriedText, CommandTemplate, CommandValue
 use crate::graph::template::names::ITEM;
 use crate::graph::template::{at, length_as_comment};
 use crate::graph::workflow::{NodeKind, ShellNode, ShellProgram, Template};
+use relays::CommandRelays;
 use shell_text::{ShellQuotes, ShellText};
 use words::Speaker;
 
@@ -28,6 +33,7 @@ pub(super) fn look(
     doubts: UnreadParts,
     found: &mut GraphDiagnostics,
 ) {
+    let relays = OnceCell::new();
     for node in &outline.nodes {
         let NodeKind::Shell(ShellNode { command, .. }) = &node.node.kind else { continue };
         let length = length_as_comment(&command.0);
@@ -41,7 +47,7 @@ pub(super) fn look(
         if !doubts.values && !doubts.nodes {
             for value in &template.values {
                 let quoting = text.quoting_at(value.at);
-                found_words(outline, known, node, value, quoting)
+                found_words(outline, known, &relays, node, value, quoting)
                     .into_iter()
                     .for_each(|finding| found.node(node, finding));
             }
@@ -106,6 +112,7 @@ fn only_in_bash(text: &ShellText, hint: &str) -> Vec<(usize, GraphDiagnostic)> {
 fn found_words(
     outline: &Outline<'_>,
     known: &CheckContext<'_>,
+    relays: &OnceCell<CommandRelays>,
     node: &OutlineNode<'_>,
     value: &CommandValue,
     quoting: ShellQuotes,
@@ -114,9 +121,9 @@ fn found_words(
     let carried = value.carried.iter().filter(|carried| !is_safe(carried));
     let spoken = carried.filter_map(|carried| {
         let path = carried.value();
-        Some((path, words::speaker(outline, known, node, path)?))
+        Some((path, words::speaker(outline, known, relays, node, path)?))
     });
-    let (path, speaker) = spoken.min_by_key(|(_, speaker)| *speaker == Speaker::Input)?;
+    let (path, speaker) = spoken.min_by_key(|(_, speaker)| speaker.is_trusted())?;
     let name = shown(&path.join(".").replace(&format!(".{ITEM}"), ITEM));
     let text = match speaker {
         Speaker::Agent => format!("{name} is an agent's text, and"),
@@ -124,7 +131,9 @@ fn found_words(
         Speaker::Event => format!("{name} is the text of an event, and"),
         Speaker::Workflow => format!("{name} is the text of another workflow, and"),
         Speaker::Feedback => format!("{name} may repeat an agent's text, and"),
-        Speaker::Input => format!("{name} may be any text, and"),
+        Speaker::Input | Speaker::Task => format!("{name} may be any text, and"),
+        Speaker::Program => format!("{name} is the output of a command, and"),
+        Speaker::Relayed => format!("{name} may repeat the text of an agent or a person, and"),
     };
     let finding = match quoting {
         ShellQuotes::None => GraphDiagnostic::error(
@@ -148,8 +157,8 @@ fn found_words(
             format!("{text} a line in it may end the here-document: the shell would run the rest"),
         ),
     };
-    // Whoever runs a workflow can run commands anyway, but may give a text with a quote or a `$` by accident.
-    let severity = if speaker == Speaker::Input { GraphSeverity::Warning } else { finding.severity };
+    // Such a text is seldom meant to be run, but it may have a quote or a `$` by accident.
+    let severity = if speaker.is_trusted() { GraphSeverity::Warning } else { finding.severity };
     let finding = GraphDiagnostic { severity, ..finding };
     let hint = "pass it with `env: { NAME: … }` and write `\"$NAME\"`, or pass it with `stdin`";
     Some(finding.hint(hint).at(Some(value.position)))

@@ -17,8 +17,8 @@ use crate::graph::schema::admits_in;
 use crate::graph::template::names::{
     ComparedSide, Comparison, Filter, ITEM, Pair, Relation, SideKnowledge, TemplateNames, ValueKind,
 };
-use crate::graph::template::order;
-use crate::graph::workflow::Expression;
+use crate::graph::template::{names_in, order};
+use crate::graph::workflow::{Expression, NodeNumber};
 
 /// The most words in a hint.
 const LISTED: usize = 8;
@@ -80,10 +80,41 @@ pub(super) fn look_at_list(
     (kind != ValueKind::List).then(|| {
         let text = format!("`in` needs a list, and {} is {}", shown(written), kind.word());
         let hint = match kind {
+            ValueKind::Text if used.path.get(2).is_some_and(|part| part == "value") => {
+                "make it a list in the `schema`, or split the text: `NAME | lines`"
+            }
             ValueKind::Text => "give the node before it a `schema`, or split the text: `NAME | lines`",
             _ => "name a list, or write one out: `[a, b]`",
         };
         GraphDiagnostic::error(None, "", text).hint(hint).at(Some(used.at))
+    })
+}
+
+/// Returns a diagnostic if a number that a run computes comes from a value that is no number.
+pub(super) fn look_at_number(
+    outline: &Outline<'_>,
+    known: &CheckContext<'_>,
+    user: &OutlineNode<'_>,
+    (field, number): (&'static str, NodeNumber),
+    from: &Expression,
+) -> Option<GraphDiagnostic> {
+    let names = names_in(from).ok()?;
+    let [used] = names.uses.as_slice() else { return None };
+    let written = from.0.trim();
+    if written != used.path.join(".") {
+        return None;
+    }
+    let (root, rest) = form(outline, known, user, &used.path)?;
+    let kind = kind_in(&root, inside(&root, &root, &rest, 0)?.as_ref())?;
+    let is_right = kind == ValueKind::Number || kind == ValueKind::Text && number.is_time();
+    (!is_right).then(|| {
+        let text = format!("`{field}` needs a number, and {} is {}", shown(written), kind.word());
+        let hint = match kind {
+            ValueKind::Text => format!("make it one: `{written} | int`"),
+            ValueKind::List => format!("count its items: `{written} | length`"),
+            ValueKind::Number | ValueKind::Truth | ValueKind::Object => "name a number".to_owned(),
+        };
+        GraphDiagnostic::error(None, field, text).hint(hint).at(Some(used.at))
     })
 }
 

@@ -32,6 +32,8 @@ pub struct CheckContext<'k> {
     pub broken: BTreeMap<String, String>,
     /// Other workflows by name; `None` if the graph is unknown.
     pub workflows: BTreeMap<String, Option<Workflow>>,
+    /// Names of other workflows that cannot run, because their documents have errors.
+    pub broken_workflows: BTreeSet<String>,
     /// Names of the checks from the settings.
     pub checks: BTreeSet<String>,
     /// Drivers and their capabilities; empty if unknown.
@@ -57,6 +59,7 @@ impl<'k> CheckContext<'k> {
             registry,
             broken: BTreeMap::new(),
             workflows: BTreeMap::new(),
+            broken_workflows: BTreeSet::new(),
             checks: BTreeSet::new(),
             drivers: BTreeMap::new(),
             entity_drivers: Vec::new(),

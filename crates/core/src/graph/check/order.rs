@@ -32,7 +32,7 @@ enum There {
     Inside,
     /// Never: the node is in the other branch of an `if`.
     OtherWay,
-    /// Never: the node runs at the same time.
+    /// Never: the node is in another branch, which may run at the same time.
     Beside,
     /// Never: the node runs once for each item of a list.
     Private,
@@ -419,7 +419,7 @@ impl<'o, 'w> OrderWalk<'o, 'w, '_> {
             }
             There::Later | There::Inside => format!("{id} runs later, so it has no session yet"),
             There::OtherWay => format!("{id} is in the other branch of the `if`"),
-            There::Beside => format!("{id} runs at the same time, in another branch"),
+            There::Beside => format!("{id} is in another branch, whose sessions this one cannot continue"),
         };
         self.found.error(node, "continue", text);
     }
@@ -474,7 +474,12 @@ fn complaint(there: There, source: &OutlineNode<'_>, is_self: bool, asks: bool) 
             error(format!("{id} runs once for each item of a list, so it has no single output"))
                 .map(|finding| finding.hint("the results are in `items` of the value of the `each` node"))
         }
-        There::Beside => error(format!("{id} runs at the same time, in another branch")),
+        There::Beside => error(format!(
+            "{id} is in another branch, and a branch sees no outputs of the others"
+        ))
+        .map(|finding| {
+            finding.hint("use its output after the `parallel` node, or run the nodes one after the other")
+        }),
     }
 }
 

@@ -188,12 +188,15 @@ fn inside<'w>(kind: &NodeKind, at: usize, around: Surroundings<'w>) -> Surroundi
     let is_task_loop = matches!(structure, Structure::Tasks(_));
     let is_loop = is_task_loop || matches!(structure, Structure::Rounds { .. });
     let is_each = matches!(structure, Structure::Items(_));
+    let is_last = matches!(structure, Structure::Last(_));
     Surroundings {
         // The nodes of an item see no outputs of other items.
         is_in_loop: (around.is_in_loop || is_loop) && !is_each,
         has_iteration: around.has_iteration || is_loop || is_each,
         each: if is_each { Some(at) } else { around.each },
-        is_last: around.is_last || matches!(structure, Structure::Last(_)),
+        is_last: around.is_last || is_last,
+        // The budget of the workflow does not apply to `finally`.
+        is_budgeted: around.is_budgeted && !is_last,
         is_in_task_loop: around.is_in_task_loop || is_task_loop,
         ..around
     }

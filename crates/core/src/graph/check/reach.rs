@@ -1,13 +1,18 @@
 //! Checks that every node is reachable and that no condition is constant.
 
 use super::diagnostic::{GraphDiagnostic, GraphDiagnostics};
-use super::outline::{Outline, OutlineNode};
-use crate::graph::template::constant;
-use crate::graph::workflow::{Expression, IfNode, LoopNode, NodeKind, OnFailure, TaskLoopNode, TryNode};
+use super::outline::{Outline, OutlineNode, is_bound};
+use crate::graph::template::names::IterationRange;
+use crate::graph::template::{constant, names_in};
+use crate::graph::workflow::{
+    Expression, IfNode, LoopNode, Node, NodeKind, OnFailure, SessionOptions, TaskLoopNode, TryNode,
+};
 
 pub(super) fn look(outline: &Outline<'_>, found: &mut GraphDiagnostics) {
     for node in &outline.nodes {
         when(node, found);
+        bounded(outline, node, found);
+        repeated(outline, node, found);
         check_node(outline, node, found);
     }
     behind_endless(outline, 0..outline.nodes.len(), found);
@@ -18,6 +23,87 @@ fn when(node: &OutlineNode<'_>, found: &mut GraphDiagnostics) {
         Some(false) => found.warning(node, "when", "this node never runs: `when` is never true"),
         Some(true) if node.node.when.is_some() => found.warning(node, "when", "`when` is always true"),
         _ => {}
+    }
+}
+
+/// Reports conditions on `iteration` that no iteration of the loop or list meets.
+fn bounded(outline: &Outline<'_>, node: &OutlineNode<'_>, found: &mut GraphDiagnostics) {
+    let never = |condition: &Expression, most: u32| {
+        let possible = names_in(condition).ok().map(|names| names.if_true.iterations);
+        possible.is_some_and(|possible| {
+            possible != IterationRange::NONE && possible.and(IterationRange::up_to(most)).is_empty()
+        })
+    };
+    let iterations = |most: u32| format!("there are at most {most} iterations");
+    if let NodeKind::Loop(LoopNode { until, max, .. }) = &node.node.kind {
+        // A `max` of 1 may stand for one that could not be read.
+        let never = |until: &&Expression| *max > 1 && never(until, *max);
+        for index in until.iter().enumerate().filter(|(_, until)| never(until)).map(|(index, _)| index) {
+            let text = format!("`until` is never true: {}", iterations(*max));
+            found.node(node, GraphDiagnostic::warning(None, "loop.until", text).item(index));
+        }
+    }
+    let most = around(outline, node).and_then(|block| most_iterations(&block.node.kind));
+    for (field, condition) in [("when", node.node.when.as_ref()), ("if", condition_of(&node.node.kind))] {
+        let Some((condition, most)) = condition.zip(most) else { continue };
+        if node.when != Some(false) && never(condition, most) {
+            let text = match field {
+                "when" => format!("this node never runs: {}", iterations(most)),
+                _ => format!("the condition is never true: {}", iterations(most)),
+            };
+            found.warning(node, field, text);
+        }
+    }
+}
+
+/// Returns the innermost block around a node that counts iterations.
+fn around<'o, 'w>(outline: &'o Outline<'w>, node: &OutlineNode<'_>) -> Option<&'o OutlineNode<'w>> {
+    let counts = |kind: &NodeKind| {
+        matches!(
+            kind,
+            NodeKind::Loop(_) | NodeKind::CriteriaLoop(_) | NodeKind::TaskLoop(_) | NodeKind::Each(_)
+        )
+    };
+    let before = outline.nodes.get(..node.at).unwrap_or_default().iter().rev();
+    before.filter(|other| node.at < other.end).find(|other| counts(&other.node.kind))
+}
+
+/// Returns the most iterations of a block, if it has a limit.
+fn most_iterations(kind: &NodeKind) -> Option<u32> {
+    match kind {
+        NodeKind::Loop(LoopNode { max, .. }) => Some(*max).filter(|max| *max > 1),
+        NodeKind::Each(each) => Some(each.most_items()).filter(|most| *most > 1),
+        _ => None,
+    }
+}
+
+fn condition_of(kind: &NodeKind) -> Option<&Expression> {
+    match kind {
+        NodeKind::If(IfNode { condition, .. }) => Some(condition),
+        _ => None,
+    }
+}
+
+/// Reports a `when` that repeats the condition of an `if` around it, which only inputs decide.
+fn repeated(outline: &Outline<'_>, node: &OutlineNode<'_>, found: &mut GraphDiagnostics) {
+    let NodeKind::If(IfNode { condition, .. }) = &node.node.kind else { return };
+    let Ok(names) = names_in(condition) else { return };
+    // Other values may change before the node inside asks again.
+    if names.uses.is_empty() || !names.uses.iter().all(|used| ["input", "inputs"].contains(&used.root())) {
+        return;
+    }
+    for (range, field) in outline.blocks(node).into_iter().zip(["then", "else"]) {
+        for inner in outline.nodes.get(range).unwrap_or_default() {
+            let Some(when) = inner.node.when.as_ref() else { continue };
+            if when.0.trim() != condition.0.trim() {
+                continue;
+            }
+            let text = match field {
+                "else" => "this node never runs: it is in `else` of an `if` with the same condition",
+                _ => "`when` is always true: it is in `then` of an `if` with the same condition",
+            };
+            found.warning(inner, "when", text);
+        }
     }
 }
 
@@ -58,7 +144,7 @@ fn check_node(outline: &Outline<'_>, node: &OutlineNode<'_>, found: &mut GraphDi
             }
         }
         NodeKind::Try(TryNode { catch, .. }) => {
-            let is_plain = node.node.on_failure == OnFailure::Fail && node.node.retry.times == 0;
+            let is_plain = node.node.on_failure == OnFailure::Fail && !is_group(node.node);
             if catch.is_empty() && is_plain {
                 let finding = GraphDiagnostic::warning(None, "try", "this `try` catches nothing");
                 let hint = "add `catch: [ … ]`, or `on_failure: continue` to go on after a failure";
@@ -71,6 +157,17 @@ fn check_node(outline: &Outline<'_>, node: &OutlineNode<'_>, found: &mut GraphDi
         }
         _ => {}
     }
+}
+
+/// Returns whether a node sets something for all nodes in it, so that a block which only groups them is useful.
+fn is_group(node: &Node) -> bool {
+    let Node { id: _, kind: _, when, settings, retry, budget, on_failure: _, env, computed } = node;
+    when.is_some()
+        || *settings != SessionOptions::default()
+        || retry.times > 0
+        || is_bound(budget)
+        || !env.is_empty()
+        || !computed.is_empty()
 }
 
 fn decided(

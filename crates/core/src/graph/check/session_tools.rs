@@ -33,5 +33,6 @@ fn finding(written: &str, found: &mut GraphDiagnostics) -> Option<GraphDiagnosti
         return None;
     }
     let near = found.guess(|| did_you_mean(&name, tools::words()));
-    Some(error(format!("there is no tool {}", shown(&name))).maybe_hint(near))
+    let as_written = written.split('(').next().unwrap_or(written).trim();
+    Some(error(format!("there is no tool {}", shown(as_written))).maybe_hint(near))
 }

@@ -36,6 +36,12 @@ pub(super) fn look(
 ) {
     let there = There { outline, known, unread: doubts };
     for node in &outline.nodes {
+        for (number, from) in node.node.computed.iter().filter(|_| !doubts.values && !doubts.nodes) {
+            let number = (number.field(&node.node.kind), *number);
+            if let Some(finding) = comparisons::look_at_number(outline, known, node, number, from) {
+                found.node(node, finding);
+            }
+        }
         for text in &node.texts {
             match &text.names {
                 Ok(names) => there.look_at(node, text, names, found),

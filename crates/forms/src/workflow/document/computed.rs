@@ -85,7 +85,7 @@ impl FieldReader<'_> {
         }
     }
 
-    fn read_map<T>(
+    fn read_map<T: FromBound>(
         &mut self,
         (path, node): (&str, &JsonNode),
         number: NodeNumber,
@@ -103,7 +103,8 @@ impl FieldReader<'_> {
             self.mark_first(path, member.key_at, member.node.at);
         }
         self.computed.insert(number, from?);
-        bound
+        // A value is not compared with a bound that is missing.
+        bound.or_else(|| T::from_maximum(LARGE))
     }
 
     fn read_input<T: FromBound>(
@@ -121,12 +122,18 @@ impl FieldReader<'_> {
         };
         let with_map = format!("{{ from: {text}, {example} }}");
         if !matches!(kind, InputKind::Integer | InputKind::Number) {
-            let message = format!("`{path}` must be a number, and input `{name}` is {}", kind.wanted());
-            self.error(
-                node.at,
-                &message,
-                Some(format!("write `{with_map}`, or give the input another type")),
-            );
+            let wanted = if number.is_time() { "a number of seconds" } else { "a number" };
+            let message = format!("`{path}` must be {wanted}, and input `{name}` is {}", kind.wanted());
+            let hint = match kind {
+                InputKind::Text if number.is_time() => {
+                    format!("write `{with_map}`, or give the input another type")
+                }
+                InputKind::Text => {
+                    format!("give the input `type: integer`, or write `{{ from: {text} | int, {example} }}`")
+                }
+                _ => "give the input `type: integer`".to_owned(),
+            };
+            self.error(node.at, &message, Some(hint));
             return None;
         }
         let Some(bound) = most.and_then(T::from_maximum) else {
@@ -145,6 +152,9 @@ impl FieldReader<'_> {
         self.mark(path, key_at, at);
     }
 }
+
+/// Stands for a bound that is missing.
+const LARGE: f64 = 1e6;
 
 /// A bound that the `maximum` of an input gives.
 trait FromBound: Sized {

@@ -393,7 +393,26 @@ fn each(form: &mut FieldReader<'_>, map: &Map<'_>, path: &str, node: &JsonNode) 
         body: or_missing(form, body),
     };
     form.is_part |= form.error_count() > before;
+    // The items are read all the same.
+    if let Some(item) = said.get("in").and_then(|member| template_in(&member.node)) {
+        let hint = "write the list as an expression: `in: \"[inputs.first, 'second']\"`";
+        let text = "an item of a list that is written out is no template, so nothing is filled in";
+        form.error(item.at, text, Some(hint.to_owned()));
+    }
     Some(NodeKind::Each(each))
+}
+
+/// Finds a text with a template in a list that is written out.
+fn template_in(list: &JsonNode) -> Option<&JsonNode> {
+    fn inside(item: &JsonNode) -> Option<&JsonNode> {
+        match &item.value {
+            JsonValue::Text(text) => (text.contains("{{") || text.contains("{%")).then_some(item),
+            JsonValue::List(items) => items.iter().find_map(inside),
+            JsonValue::Object(members) => members.iter().find_map(|member| inside(&member.node)),
+            JsonValue::Null | JsonValue::Boolean(_) | JsonValue::Number(_) => None,
+        }
+    }
+    if matches!(list.value, JsonValue::List(_)) { inside(list) } else { None }
 }
 
 fn parallel(form: &mut FieldReader<'_>, map: &Map<'_>, path: &str, node: &JsonNode) -> Option<NodeKind> {

@@ -213,7 +213,9 @@ fn refuse_strangers(form: &mut FieldReader<'_>, map: &Map<'_>, said: Option<&Sta
             None if !owners.is_empty() => {}
             Some(_) | None => {
                 let near = COMMON.iter().chain(own.unwrap_or_default()).copied();
-                let known: Vec<&str> = acts().chain(near).collect();
+                // Of two equally near keys, the one of this node is meant.
+                let known: Vec<&str> =
+                    own.unwrap_or_default().iter().copied().chain(acts()).chain(near).collect();
                 form.unknown("", member, &known);
                 // An unknown key may contain nodes.
                 let is_read = known.iter().any(|known| is_slip_for(key, known));

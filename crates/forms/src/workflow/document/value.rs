@@ -170,7 +170,11 @@ impl FieldReader<'_> {
         node: &JsonNode,
         words: &WordTable<T>,
     ) -> Option<T> {
-        let word = self.text(path, node)?;
+        let word = match &node.value {
+            // Quotes alone would not make it one of the words.
+            JsonValue::Number(number) if words.meaning(number).is_none() => number.clone(),
+            _ => self.text(path, node)?,
+        };
         let meaning = words.meaning(&word);
         if meaning.is_none() {
             let (message, hint) = words.unknown(&word);

@@ -42,6 +42,8 @@ pub(super) struct Conversation {
     /// The money that the conversation had cost when it was opened, or after the last prompt.
     cost_before: Option<f64>,
     due: Vec<Vec<u8>>,
+    /// The number of the last prompt that has a response.
+    answered: u32,
 }
 
 impl Conversation {
@@ -185,6 +187,7 @@ impl Conversation {
         answer: Result<&str, &RpcError>,
         out: &mut Vec<AgentEvent>,
     ) -> serde_json::Result<()> {
+        self.answered = self.answered.max(number);
         self.updates.end_message(out);
         let text = self.updates.take_last_message();
         let result = match answer {
@@ -339,6 +342,11 @@ impl ReadLine for Conversation {
             (Some(_), Answer::Allow | Answer::Refuse) => vec![END_OF_INPUT],
             (None, answer) => self.permissions.answer(request, &answer).unwrap_or_default(),
         }
+    }
+
+    /// A prompt without a response: the agent may have died before it said a word about it.
+    fn is_at_work(&self, input: &[u8]) -> bool {
+        self.answered > 0 && wire::last_prompt(input).is_some_and(|sent| sent > self.answered)
     }
 
     fn has_reply(&self, request: &str, input: &[u8]) -> bool {

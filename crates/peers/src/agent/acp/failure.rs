@@ -46,7 +46,7 @@ fn of_stop(reason: &str) -> Option<TurnFailure> {
 pub(super) fn of_opening(error: &RpcError) -> TurnFailure {
     let failure = of_error("session", error);
     match error.code {
-        INTERNAL if status(error).is_none() => TurnFailure { cause: FailureCause::Other, ..failure },
+        INTERNAL if status(error).is_none() => TurnFailure { cause: FailureCause::NoConversation, ..failure },
         _ => failure,
     }
 }

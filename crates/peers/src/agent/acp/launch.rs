@@ -47,7 +47,7 @@ pub(super) fn prepare(
 ) -> Prepared {
     let [input, notes] = [INPUT, CONVERSATION].map(|name| paths.dir.join(name));
     let driver = &turn.settings.driver;
-    let argv = std::iter::once(&driver.program).chain(&driver.args).cloned().collect();
+    let argv = driver.command().into_iter().chain(driver.args.iter().cloned()).collect();
     let mut launch = turn.launch(paths, outside, argv, Some(&input));
     launch.stdin_until = Some(LineMark { key: "id".to_owned(), value: LAST.to_owned() });
     launch.linger_ms = Some(LINGER_MS);

@@ -72,7 +72,8 @@ impl KnownCall {
             .as_deref()
             .map(|name| shorten(name, NAME_MAX))
             .or(own_name(update))
-            .or(self.name.take());
+            .or(self.name.take())
+            .or_else(|| server_tool(&self.id, update.title.as_deref()?));
         // Some agents ask for a permission with a kind that says less than the call itself.
         let is_vague = |kind: &String| kind == "other";
         self.kind =
@@ -208,6 +209,14 @@ fn own_name(update: &Update<'_>) -> Option<String> {
     Some(shorten(own, NAME_MAX))
 }
 
+/// Returns the name that rules use for a tool of an MCP server, where an agent names it for people:
+/// `TOOL (SERVER MCP Server)`. The model can write a title, so the id of the call must name both as well.
+fn server_tool(id: &str, title: &str) -> Option<String> {
+    let (tool, server) = title.strip_suffix(" MCP Server)")?.split_once(" (")?;
+    let is_named = id.starts_with(&format!("mcp_{server}_{tool}__"));
+    is_named.then(|| format!("mcp__{server}__{tool}"))
+}
+
 /// Returns a text, or the words of a command in one line.
 fn text(value: &Value) -> Option<String> {
     match value {
@@ -228,5 +237,24 @@ fn quoted(word: &str) -> String {
     match !word.is_empty() && word.bytes().all(is_plain) {
         true => word.to_owned(),
         false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_of_a_server_needs_a_title_and_an_id_that_agree() {
+        let named = |id: &str, title: &str| {
+            let mut call = KnownCall::new(id);
+            call.add(&Update { title: Some(title.to_owned()), ..Update::default() });
+            (call.tool(), call.name())
+        };
+        let title = "find_page (my_docs MCP Server)";
+        let expected = (ToolName::Mcp, "mcp__my_docs__find_page".to_owned());
+        assert_eq!(named("mcp_my_docs_find_page__call_1", title), expected);
+        assert_eq!(named("run_shell_command__call_1", title).0, ToolName::Other);
+        assert_eq!(named("mcp_my_docs_find_page__call_1", "find_page").0, ToolName::Other);
     }
 }

@@ -193,23 +193,35 @@ pub(super) fn cancelled(id: &str) -> Vec<u8> {
     error(id, CANCELLED, "cancelled")
 }
 
+/// A prompt in an input.
+#[derive(Debug, Deserialize)]
+struct SentPrompt {
+    id: String,
+    params: PromptParams,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PromptParams {
+    session_id: String,
+}
+
+/// Returns the number and the conversation of the last prompt of an input.
+fn last_sent(input: &[u8]) -> Option<(u32, String)> {
+    input.split(|byte| *byte == b'\n').rev().find_map(|line| {
+        let sent: SentPrompt = serde_json::from_slice(line).ok()?;
+        Some((prompt_number(&sent.id)?, sent.params.session_id))
+    })
+}
+
+/// Returns the number of the last prompt of an input.
+pub(super) fn last_prompt(input: &[u8]) -> Option<u32> {
+    last_sent(input).map(|(number, _)| number)
+}
+
 /// Cancels the last prompt of an input, and ends the input.
 pub(super) fn cancel(input: &[u8]) -> Vec<u8> {
-    #[derive(Deserialize)]
-    struct SentPrompt {
-        id: String,
-        params: PromptParams,
-    }
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct PromptParams {
-        session_id: String,
-    }
-    let sent = input.split(|byte| *byte == b'\n').rev().find_map(|line| {
-        let sent: SentPrompt = serde_json::from_slice(line).ok()?;
-        prompt_number(&sent.id).map(|_| sent.params.session_id)
-    });
-    let mut written = sent.map_or_else(Vec::new, |session| {
+    let mut written = last_sent(input).map_or_else(Vec::new, |(_, session)| {
         let params = json!({ "sessionId": session });
         line(&format!(r#"{{"jsonrpc":"2.0","method":"session/cancel","params":{params}}}"#))
     });

@@ -63,7 +63,7 @@ fn text(path: &Path) -> String {
 
 fn arguments(turn: &TurnRequest<'_>, [settings, system]: [&Path; 2]) -> Vec<String> {
     let (spec, session_settings, plan) = (turn.spec, turn.settings, turn.plan);
-    let mut argv = vec![session_settings.driver.program.clone()];
+    let mut argv = session_settings.driver.command();
     let session = if plan.resume { "--resume" } else { "--session-id" };
     argv.extend(["-p", "--input-format", "stream-json", "--output-format", "stream-json"].map(str::to_owned));
     argv.extend(["--verbose", "--permission-mode", "default", session].map(str::to_owned));

@@ -46,11 +46,11 @@ pub(super) fn prepare(
     let workspace = Path::new(turn.workspace);
     let git = project::git_folders(workspace).iter().map(|folder| text(folder)).collect();
     let sandbox = ShellSandbox::of(turn, &user, git, artifacts(turn).into_iter().collect());
-    let is_trusted = project::is_trusted(workspace, Path::new(&turn.spec.workspace), &user);
+    let project = project::settings(workspace, Path::new(&turn.spec.workspace), &user);
     // If the user's own arguments choose another sandbox, the shell is no way to read.
     let is_reader = sandbox.mode == READ_ONLY && !has_own_sandbox(&turn.settings.driver.args);
     let hooks = hooks(turn, paths, is_reader);
-    let all = settings::of_session(turn, &user, &sandbox, is_trusted, hooks);
+    let all = settings::of_session(turn, &user, &sandbox, project, hooks);
     let layer = layer_name(&turn.effect.to_string());
     let schema = turn.plan.schema.as_ref().and_then(schema::accepted);
     let argv = arguments(turn, &sandbox, &layer, schema.is_some().then_some(&schema_file));
@@ -124,7 +124,7 @@ fn arguments(
         format!(r#"sandbox_mode="{}""#, sandbox.mode),
         format!("sandbox_workspace_write.network_access={}", sandbox.has_network),
     ];
-    let mut argv = vec![turn.settings.driver.program.clone()];
+    let mut argv = turn.settings.driver.command();
     argv.extend(words(&["exec", "--json", "--skip-git-repo-check"]));
     // Without it Codex skips, and does not mention, hooks that no person has reviewed.
     argv.extend(words(&["--dangerously-bypass-hook-trust", "--profile", layer]));

@@ -23,20 +23,49 @@ pub(super) fn git_folders(workspace: &Path) -> Vec<PathBuf> {
     common.into_iter().chain([own]).filter_map(real).collect()
 }
 
+/// The decision whether Codex loads the project's own settings and instructions.
+pub(super) enum ProjectSettings {
+    /// Codex loads them. With the names of the MCP servers in them.
+    Loaded {
+        servers: Vec<String>,
+    },
+    LeftOut,
+}
+
 /// Decides whether Codex loads the project's own settings and instructions.
-///
+pub(super) fn settings(workspace: &Path, run_folder: &Path, user: &Table) -> ProjectSettings {
+    match is_trusted(workspace, run_folder, user) {
+        true => ProjectSettings::Loaded { servers: servers(workspace) },
+        false => ProjectSettings::LeftOut,
+    }
+}
+
 /// Codex runs the hooks of a trusted project, so a project with settings of its own needs the user's trust.
 /// A project without any has only instructions and skills, which need none.
-pub(super) fn is_trusted(workspace: &Path, run_folder: &Path, user: &Table) -> bool {
+fn is_trusted(workspace: &Path, run_folder: &Path, user: &Table) -> bool {
     let word = |folder: &Path| user.get("projects")?.get(folder.to_str()?)?.get("trust_level")?.as_str();
     let said = workspace.ancestors().chain(run_folder.ancestors()).find_map(word);
     said.map_or_else(|| !has_settings(workspace), |word| word == "trusted")
 }
 
 fn has_settings(workspace: &Path) -> bool {
+    settings_folders(workspace).any(|folder| folder.symlink_metadata().is_ok())
+}
+
+/// Returns the folders in which a project may keep its settings.
+fn settings_folders(workspace: &Path) -> impl Iterator<Item = PathBuf> {
     let top = top(workspace).unwrap_or(workspace);
-    let inside = workspace.ancestors().take_while(|folder| folder.starts_with(top));
-    inside.map(|folder| folder.join(".codex")).any(|settings| settings.symlink_metadata().is_ok())
+    let inside = workspace.ancestors().take_while(move |folder| folder.starts_with(top));
+    inside.map(|folder| folder.join(".codex"))
+}
+
+/// Returns the names of the MCP servers in the project's settings.
+fn servers(workspace: &Path) -> Vec<String> {
+    let text = |folder: PathBuf| std::fs::read_to_string(folder.join("config.toml")).ok();
+    let tables = settings_folders(workspace).filter_map(|folder| text(folder)?.parse::<Table>().ok());
+    let named =
+        |table: Table| Some(table.get("mcp_servers")?.as_table()?.keys().cloned().collect::<Vec<_>>());
+    tables.filter_map(named).flatten().collect()
 }
 
 fn top(workspace: &Path) -> Option<&Path> {

@@ -8,7 +8,11 @@ use windlass_core::hook::permission::{Isolation, Ruling, decide};
 use windlass_core::hook::{ToolCall, ToolName};
 
 use super::super::turn::TurnRequest;
+use super::project::ProjectSettings;
 use super::tools;
+
+/// The hook decides about the tools of MCP servers. Without this value Codex itself refuses each call.
+const APPROVED: &str = "approve";
 
 /// The user's settings that decide where a model is and who pays for it.
 const LOGIN_KEYS: &[&str] = &[
@@ -95,7 +99,7 @@ pub(super) fn of_session(
     turn: &TurnRequest<'_>,
     user: &Table,
     sandbox: &ShellSandbox,
-    is_trusted: bool,
+    project: ProjectSettings,
     hooks: Table,
 ) -> Table {
     let isolation = turn.settings.isolation;
@@ -107,8 +111,16 @@ pub(super) fn of_session(
     set(&mut all, &["sandbox_workspace_write", "network_access"], sandbox.has_network);
     let folders: Vec<Value> = sandbox.folders.iter().cloned().map(Value::String).collect();
     set(&mut all, &["sandbox_workspace_write", "writable_roots"], folders);
-    let trust = if is_trusted && isolation != Isolation::Strict { "trusted" } else { "untrusted" };
+    let project = if isolation == Isolation::Strict { ProjectSettings::LeftOut } else { project };
+    let (trust, servers) = match project {
+        ProjectSettings::Loaded { servers } => ("trusted", servers),
+        ProjectSettings::LeftOut => ("untrusted", Vec::new()),
+    };
     set(&mut all, &["projects", turn.workspace, "trust_level"], trust);
+    // Codex adds the rest from the project's settings.
+    for server in &servers {
+        set(&mut all, &["mcp_servers", server, "default_tools_approval_mode"], APPROVED);
+    }
     if let Some(model) = turn.model() {
         set(&mut all, &["model"], model.as_str());
     }
@@ -121,10 +133,9 @@ pub(super) fn of_session(
         set(&mut all, &["developer_instructions"], role);
     }
     set_tools(&mut all, turn);
-    // The hook decides about their tools. Codex itself would refuse each call.
     if let Some(Value::Table(servers)) = all.get_mut("mcp_servers") {
         for server in servers.iter_mut().filter_map(|(_, server)| server.as_table_mut()) {
-            set(server, &["default_tools_approval_mode"], "approve");
+            set(server, &["default_tools_approval_mode"], APPROVED);
         }
     }
     within(&mut all, "hooks", |known| {

@@ -10,7 +10,8 @@ use windlass_core::hook::permission::Isolation;
 use windlass_core::launch::files::INPUT;
 
 use super::super::turn::{Prepared, TurnPaths, TurnRequest, UserEnvironment};
-use super::{home, plugin, provider, tools, usage};
+use super::super::write_limit::limit_writes;
+use super::{home, plugin, provider, tools, unpacked, usage};
 
 /// Variables that a turn gets whatever the user or a workflow set. An empty value is none.
 const ALWAYS: &[(&str, &str)] = &[
@@ -42,13 +43,18 @@ pub(super) fn prepare(
     let mut files = vec![(input, turn.plan.prompt.clone().into_bytes())];
     files.extend(plugin::files(turn, paths));
     files.extend(home::files(isolation, paths, outside));
+    limit_writes(&mut launch, turn, paths, []);
+    if launch.writes_in.is_some() {
+        unpacked::choose(&mut launch.env, &turn.settings.driver.program, paths);
+    }
     Prepared { launch, files, links: home::links(isolation, paths, outside) }
 }
 
 fn arguments(turn: &TurnRequest<'_>, paths: &TurnPaths<'_>) -> Vec<String> {
     let (settings, plan) = (turn.settings, turn.plan);
     let session = if plan.resume { "--resume" } else { "--session-id" };
-    let mut argv = vec![settings.driver.program.clone(), format!("{session}={}", plan.session)];
+    let mut argv = settings.driver.command();
+    argv.push(format!("{session}={}", plan.session));
     argv.extend(["--output-format", "json", "--no-ask-user", "--log-level", "error"].map(str::to_owned));
     argv.extend(["--usage-output-file".to_owned(), text(&paths.dir.join(usage::FILE))]);
     argv.extend(["--plugin-dir".to_owned(), text(&plugin::folder(paths))]);

@@ -9,6 +9,7 @@ mod patch;
 mod plugin;
 mod provider;
 mod tools;
+mod unpacked;
 mod usage;
 
 use std::path::{Path, PathBuf};
@@ -56,6 +57,7 @@ impl Dialect for Copilot {
             enforcement: Enforcement {
                 tools: Hold::Enforced,
                 settings: Hold::Enforced,
+                shell_writes: Hold::ByKernel,
                 ..Enforcement::default()
             },
             tools: tools::HAS,

@@ -94,6 +94,11 @@ impl GeminiHome {
     }
 }
 
+/// Returns the files of the user that the CLI renews even in `strict`.
+pub(super) fn login_files(user: &Path) -> impl Iterator<Item = PathBuf> {
+    LOGIN.iter().map(move |name| user.join(FOLDER).join(name))
+}
+
 /// Lists the names in a folder of the user.
 fn names(folder: &Path) -> Vec<OsString> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);

@@ -8,7 +8,8 @@ use std::path::Path;
 use windlass_core::launch::files::INPUT;
 
 use super::super::turn::{Prepared, TurnPaths, TurnRequest, UserEnvironment};
-use super::home::{GeminiHome, VARIABLE, user_home};
+use super::super::write_limit::limit_writes;
+use super::home::{self, GeminiHome, VARIABLE, user_home};
 use super::{policy, settings, trust};
 
 /// The file that may contain keys from the user's settings.
@@ -61,12 +62,14 @@ pub(super) fn prepare(
         (input, turn.plan.prompt.clone().into_bytes()),
     ];
     let files = files.into_iter().chain(home.extension_files(&hooks, turn.system)).collect();
-    Prepared { launch, files, links: home.links(isolation, &user_home(outside.env)) }
+    let user = user_home(outside.env);
+    limit_writes(&mut launch, turn, paths, home::login_files(&user));
+    Prepared { launch, files, links: home.links(isolation, &user) }
 }
 
 fn arguments(turn: &TurnRequest<'_>) -> Vec<String> {
     let (driver, plan) = (&turn.settings.driver, turn.plan);
-    let mut argv = vec![driver.program.clone()];
+    let mut argv = driver.command();
     argv.extend(["--output-format", "stream-json", "--approval-mode", "default"].map(str::to_owned));
     let session = if plan.resume { "--resume" } else { "--session-id" };
     argv.extend([session.to_owned(), plan.session.to_string()]);

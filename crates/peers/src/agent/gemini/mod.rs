@@ -56,11 +56,11 @@ impl Dialect for Gemini {
             usage: true,
             reports_model: true,
             adoptable: true,
-            // Its sandbox needs a container, so nothing limits what a shell command does.
+            // Its own sandbox needs a container.
             enforcement: Enforcement {
                 tools: Hold::Enforced,
                 settings: Hold::Enforced,
-                shell_writes: Hold::Impossible,
+                shell_writes: Hold::ByKernel,
                 shell_network: Hold::Impossible,
             },
             tools: tools::HAS,

@@ -85,7 +85,7 @@ fn user_value<'a>(outside: &UserEnvironment<'a>, name: &str) -> Option<&'a str> 
 
 fn arguments(turn: &TurnRequest<'_>) -> Vec<String> {
     let (session_settings, plan) = (turn.settings, turn.plan);
-    let mut argv = vec![session_settings.driver.program.clone()];
+    let mut argv = session_settings.driver.command();
     // Without a title, OpenCode asks a model for one. `--auto` answers the questions of OpenCode's own rules,
     // after the plugin's call; without it, such a question would end the turn.
     argv.extend(

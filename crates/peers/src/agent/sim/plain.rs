@@ -26,7 +26,7 @@ pub(super) fn prepare(
 ) -> Prepared {
     let [start, prompt, role] = ["start.json", "prompt", "system"].map(|name| paths.dir.join(name));
     let argv = ["sim", "--plain"].map(str::to_owned).into_iter().chain([start.display().to_string()]);
-    let argv = std::iter::once(turn.settings.driver.program.clone()).chain(argv).collect();
+    let argv = turn.settings.driver.command().into_iter().chain(argv).collect();
     let hook = |event: &str, unanswered: &str| json!([paths.windlass_exe, "hook", event, unanswered]);
     let settings = json!({
         "session": turn.plan.session, "resume": turn.plan.resume, "model": turn.model(),

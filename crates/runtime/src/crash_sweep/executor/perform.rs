@@ -104,9 +104,11 @@ impl Executor<'_> {
                 let status = self.world.release(&path.unwrap_or_default(), &task);
                 one(Event::TaskSettled { effect: effect_id, status, why: None, error: None })
             }
-            Effect::MakeWorktree { task, attempt, target: _ } => {
+            Effect::MakeWorktree { task, attempt, target: _, from } => {
                 let branch = format!("task-{task}-{attempt}");
-                self.world.begin(effect_name, &branch);
+                let after =
+                    if from.is_empty() { String::new() } else { format!(" after {}", from.join(" ")) };
+                self.world.begin(effect_name, format!("{branch}{after}"));
                 let workspace = format!("/trees/{branch}");
                 let end = WorktreeEnd::Made {
                     workspace,

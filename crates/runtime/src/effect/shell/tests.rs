@@ -77,6 +77,7 @@ impl Stage {
             grace_ms: 100,
             merge_stderr: false,
             output_max: None,
+            writes_in: None,
         };
         run(&hosts, &self.dir.path().join("sh.1.1.shell"), &ShellPlan::default(), launch, again)
             .await

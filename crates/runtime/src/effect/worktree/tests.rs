@@ -53,10 +53,18 @@ impl Stage {
         let target = &on_a_branch(at)?;
         make_at(
             at,
-            &WorktreeRequest { run: &run, dir: &self.dir, effect: &effect, task: &task, attempt, target },
+            &WorktreeRequest {
+                run: &run,
+                dir: &self.dir,
+                effect: &effect,
+                task: &task,
+                attempt,
+                target,
+                from: &[],
+            },
         )
         .map_err(|unmade| match unmade {
-            WorktreeFailure::Why(why) => why,
+            WorktreeFailure::Why(why) | WorktreeFailure::Conflict(why) => why,
             WorktreeFailure::ForNow(error) => panic!("{error}"),
         })
     }

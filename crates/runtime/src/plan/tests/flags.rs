@@ -176,3 +176,17 @@ fn a_program_is_that_of_one_driver() {
             .all(|session_settings| session_settings.driver.program == bin.display().to_string())
     );
 }
+
+#[test]
+fn the_words_of_a_command_are_apart_from_the_arguments_of_the_user() {
+    let place = Place::new();
+    place.document("w", "nodes:\n  - { id: a, prompt: x }\n");
+    let bin = place.folder.path().join("bin/claude");
+    let mut request = place.run("w");
+    request.flags.agent_bin = Some(format!("'{}' serve 'a b'", bin.display()).into());
+    request.agent_args = vec!["--debug".to_owned()];
+    let spec = place.plan(&request).spec;
+    let driver = &session_settings(&spec, "a").driver;
+    assert_eq!(driver.command(), [bin.display().to_string(), "serve".to_owned(), "a b".to_owned()]);
+    assert_eq!(driver.args, ["--debug"]);
+}

@@ -72,6 +72,20 @@ fn sim_needs_no_script_and_is_told_apart_from_another_program() {
 }
 
 #[test]
+fn sim_in_the_format_of_a_cli_is_the_driver_of_that_cli() {
+    let mut place = Place::new();
+    place.home.env.push(("WINDLASS_SIM_FORMAT".to_owned(), "codex".to_owned()));
+    place.document("w", "nodes:\n  - { id: a, prompt: x, driver: sim }\n");
+    let plan = place.plan(&place.run("w"));
+    let driver = &session_settings(&plan.spec, "a").driver;
+    assert_eq!(
+        (driver.name.as_str(), driver.words.as_slice()),
+        ("codex", &["sim", "--as", "codex"].map(str::to_owned)[..])
+    );
+    assert!(is_simulated(&place.home, &plan.spec));
+}
+
+#[test]
 fn a_dry_run_needs_no_agent() {
     let place = Place::new();
     fs::remove_file(place.folder.path().join("bin/claude")).unwrap();

@@ -39,7 +39,7 @@ pub(crate) fn left_branches(left: &[LeftBranch]) -> Vec<String> {
     let (kept, behind): (Vec<&LeftBranch>, Vec<&LeftBranch>) =
         tasks.into_iter().partition(|left| left.is_kept);
     let mut lines = listed("  branches of the tasks that passed; the workflow lands none of them:", &kept);
-    lines.extend(listed("  branches of items, which `each` does not land:", &items));
+    lines.extend(listed("  branches and worktrees of items, which `each` does not land:", &items));
     lines.extend(listed("  left behind, because their work did not land:", &behind));
     lines.push("    `windlass gc` removes them once another branch has their work".to_owned());
     lines
@@ -73,14 +73,26 @@ fn branch(left: &LeftBranch) -> Vec<String> {
     let mut lines = vec![format!("    {name}{}", purpose(left))];
     lines.extend(left.why.as_ref().map(|why| format!("      why:    {}", reason(why, &left.branch))));
     let target = left.target.as_deref().map_or_else(|| "HEAD".to_owned(), plain_line);
-    lines.push(format!("      look:   git log -p {target}..{name}"));
+    if left.has_commits {
+        lines.push(format!("      look:   git log -p {target}..{name}"));
+    }
+    let unsaved = left.worktree.as_ref().filter(|_| left.has_uncommitted_files);
+    if let Some(path) = unsaved {
+        let path = plain_line(&path.display().to_string());
+        lines.push(format!("      files:  in no commit: git -C '{path}' status"));
+    }
     lines.extend(
         (left.is_hindered && !left.is_redone).then(|| format!("      land:   {}", landing(left, &name))),
     );
     let folder = left.worktree.as_ref().and_then(|path| path.file_name()).map(|name| name.to_string_lossy());
     // Git finds a worktree by the end of its path.
     let folder = folder.map(|folder| format!("{}/worktrees/{}", left.run, plain_line(&folder)));
-    lines.extend(folder.iter().map(|path| format!("      remove: git worktree remove --force {path}")));
+    // Without `--force`, git refuses to delete files that are in no commit.
+    let (force, first) = match unsaved {
+        Some(_) => ("", "    # after you committed or copied these files"),
+        None => ("--force ", ""),
+    };
+    lines.extend(folder.iter().map(|path| format!("      remove: git worktree remove {force}{path}{first}")));
     let before = if folder.is_some() { "             " } else { "      remove:" };
     lines.push(format!("{before} git branch -D {name}"));
     lines
@@ -136,6 +148,8 @@ mod tests {
             is_hindered: false,
             is_redone: false,
             is_kept: false,
+            has_commits: true,
+            has_uncommitted_files: false,
             has_landed: false,
         };
         let lines = left_branches(std::slice::from_ref(&left));
@@ -162,10 +176,17 @@ mod tests {
         let item = LeftBranch { task: None, item: Some((NodeId::new("board"), 3)), ..left.clone() };
         let lines = left_branches(&[item]);
         let expected_item = [
-            "  branches of items, which `each` does not land:",
+            "  branches and worktrees of items, which `each` does not land:",
             "    windlass/k3f9/task-4-1 (item 3 of board)",
         ];
         assert_eq!(lines[..2], expected_item);
+        let unsaved = LeftBranch { has_uncommitted_files: true, has_commits: false, ..left.clone() };
+        let expected_unsaved = [
+            "      files:  in no commit: git -C '/state/windlass/runs/k3f9/worktrees/task-4-1' status",
+            "      remove: git worktree remove k3f9/worktrees/task-4-1    # after you committed or copied these files",
+            "              git branch -D windlass/k3f9/task-4-1",
+        ];
+        assert_eq!(left_branches(&[unsaved])[3..6], expected_unsaved);
         let landed = LeftBranch { has_landed: true, ..left.clone() };
         assert_eq!(left_branches(&[landed.clone(), left.clone()]), expected);
         assert!(left_branches(&[landed]).is_empty());

@@ -6,10 +6,13 @@ use std::collections::BTreeMap;
 use windlass_core::graph::workflow::{EachNode, Node, NodeKind, ParallelNode, TaskLoopNode};
 use windlass_core::id::NodeId;
 use windlass_core::run::{Activity, RunState};
-use windlass_core::spec::Spec;
+use windlass_core::spec::{SessionSettings, Spec};
 
 use super::tasks::RunTasks;
-use crate::cli::sanitize::plain_line;
+use crate::cli::sanitize::{plain_line, plain_short};
+
+/// The longest label of an outer task or item.
+const OUTER: usize = 12;
 
 /// The nodes of one run.
 #[derive(Debug)]
@@ -29,8 +32,9 @@ struct NodeDisplay {
     is_leaf: bool,
     /// The branch of the node, if branches beside it may be in progress.
     branch: Option<String>,
-    /// The task loop or list around the node, if several of its rounds may be in progress at once.
-    jobs_loop: Option<String>,
+    /// The task loops and lists around the node of which several rounds may be in progress at once, outermost
+    /// first.
+    jobs_loops: Vec<String>,
     /// The most turns, if the node is a looping session.
     most: Option<u32>,
 }
@@ -44,25 +48,30 @@ impl Nodes {
     /// Returns the nodes of a run.
     pub(crate) fn of(spec: &Spec) -> Nodes {
         let mut nodes = Nodes { is_one: spec.only_session().is_some(), ..Nodes::unknown() };
-        nodes.know(spec, &spec.body, 0, &NodeSurroundings::default());
+        nodes.know(&spec.sessions, &spec.body, 0, &NodeSurroundings::default());
         nodes
     }
 
-    fn know(&mut self, spec: &Spec, steps: &[Node], depth: usize, around: &NodeSurroundings) {
+    fn know(
+        &mut self,
+        sessions: &BTreeMap<NodeId, SessionSettings>,
+        steps: &[Node],
+        depth: usize,
+        around: &NodeSurroundings,
+    ) {
         for node in steps {
-            let rules =
-                spec.sessions.get(&node.id).and_then(|session_settings| session_settings.rules.as_ref());
+            let rules = sessions.get(&node.id).and_then(|session_settings| session_settings.rules.as_ref());
             let blocks = node.kind.blocks();
             let known = NodeDisplay {
                 depth,
                 is_leaf: blocks.is_empty(),
                 branch: around.branch.clone(),
-                jobs_loop: around.jobs_loop.clone(),
+                jobs_loops: around.jobs_loops.clone(),
                 most: rules.map(|rules| rules.max_iterations),
             };
             self.known.insert(node.id.to_string(), known);
             for block in blocks {
-                self.know(spec, block.body, depth + 1, &around.inside(node, block.name));
+                self.know(sessions, block.body, depth + 1, &around.inside(node, block.name));
             }
         }
     }
@@ -119,14 +128,18 @@ impl Nodes {
 
     /// Returns the task or the item of a node's round, if several may be in progress at once.
     fn task_label(&self, node: &NodeId) -> Option<String> {
-        let jobs_loop = self.of_name(node)?.jobs_loop.as_ref()?;
-        Some(self.tasks.label(jobs_loop, node).unwrap_or_else(|| plain_line(node.as_str())))
+        let (innermost, outer) = self.of_name(node)?.jobs_loops.split_last()?;
+        let Some(label) = self.tasks.label(innermost, node) else { return Some(plain_line(node.as_str())) };
+        let outer = outer.iter().filter_map(|jobs_loop| self.tasks.label(jobs_loop, node));
+        let mut labels: Vec<String> = outer.map(|label| plain_short(&label, OUTER)).collect();
+        labels.push(label);
+        Some(labels.join(" "))
     }
 
     /// Returns the folder of a node's round, if its task has a worktree.
     pub(crate) fn workspace(&self, node: &NodeId) -> Option<&str> {
-        let jobs_loop = self.of_name(node)?.jobs_loop.as_ref()?;
-        self.tasks.workspace(jobs_loop, node)
+        let jobs_loops = &self.of_name(node)?.jobs_loops;
+        jobs_loops.iter().rev().find_map(|jobs_loop| self.tasks.workspace(jobs_loop, node))
     }
 
     /// Returns the name of a node for people: its name in the workflow, and the try if it is not the first.
@@ -163,7 +176,7 @@ impl Nodes {
 #[derive(Debug, Clone, Default)]
 struct NodeSurroundings {
     branch: Option<String>,
-    jobs_loop: Option<String>,
+    jobs_loops: Vec<String>,
 }
 
 impl NodeSurroundings {
@@ -178,7 +191,9 @@ impl NodeSurroundings {
             NodeKind::TaskLoop(TaskLoopNode { jobs, .. }) | NodeKind::Each(EachNode { jobs, .. })
                 if *jobs > 1 =>
             {
-                NodeSurroundings { branch: None, jobs_loop: Some(node.id.to_string()) }
+                let mut jobs_loops = self.jobs_loops.clone();
+                jobs_loops.push(node.id.to_string());
+                NodeSurroundings { branch: None, jobs_loops }
             }
             _ => self.clone(),
         }
@@ -199,7 +214,34 @@ fn own_try(node: &NodeId) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
+    use windlass_core::event::Event;
+    use windlass_core::graph::builder::{each, shell};
+    use windlass_core::run::{ListItem, News};
+
     use super::*;
+
+    #[test]
+    fn the_label_of_an_inner_item_names_the_outer_one_too() {
+        let inner = each("b", "[1, 2]").jobs(2).each(|steps| steps.then(shell("true").id("s"))).id("inner");
+        let outer = each("a", "['x', 'y']").jobs(2).each(|steps| steps.then(inner)).id("outer");
+        let body = windlass_core::graph::builder::Builder::new("w").start(outer).end().unwrap().body;
+        let mut nodes = Nodes::unknown();
+        nodes.know(&BTreeMap::new(), &body, 0, &NodeSurroundings::default());
+        let mut round = |node: &str, round: u32, label: &str| {
+            let item = ListItem { place: round, of: 2, label: label.to_owned(), is_named: true };
+            let node = NodeId::new(node);
+            let news = News::Round { node, round, task: None, item: Some(item) };
+            nodes.tasks.news(&news, &Event::OwnerChanged);
+        };
+        round("outer", 1, "x");
+        round("outer", 2, "y");
+        round("inner@1", 1, "1");
+        round("inner@2", 1, "1");
+        let label = |node: &str| nodes.label(&NodeId::new(node));
+        assert_eq!(label("s@1@1").as_deref(), Some("x 1"));
+        assert_eq!(label("s@2@1").as_deref(), Some("y 1"));
+        assert_eq!(label("inner@2").as_deref(), Some("y"));
+    }
 
     #[test]
     fn the_round_and_the_try_are_no_part_of_the_name() {

@@ -147,7 +147,22 @@ pub(super) fn shell(screen: Terminal, end: &ShellEnd, most: usize) -> Vec<String
     let mut lines = wrap(&plain(output), "  ", screen.width);
     lines.retain(|line| !line.trim().is_empty());
     lines.drain(..lines.len().saturating_sub(most));
+    lines.extend(is_cut(end).then(|| "  (a long output: Windlass keeps only its last 64 KB)".to_owned()));
     lines
+}
+
+/// The most bytes of a command's output that a run keeps.
+const KEPT: usize = 64 << 10;
+/// The most bytes by which a cut output may be shorter: a newline at its end, or a part of a character at its
+/// start.
+const SHORTER: usize = 4;
+
+/// Returns whether a run keeps only the end of the output of a command that passed.
+fn is_cut(end: &ShellEnd) -> bool {
+    match end {
+        ShellEnd::Exited { passed: true, output, stdout: None, .. } => output.len() >= KEPT - SHORTER,
+        ShellEnd::Exited { .. } | ShellEnd::Unknown => false,
+    }
 }
 
 #[cfg(test)]
@@ -156,6 +171,19 @@ mod tests {
     use windlass_core::usage::Usage;
 
     use super::*;
+
+    #[test]
+    fn an_output_that_is_not_kept_as_a_whole_says_so() {
+        let lines = |bytes: usize, passed| {
+            let output = format!("{}end", "line\n".repeat(bytes / 5 + 1));
+            let output = output[output.len() - bytes..].to_owned();
+            shell(Terminal::plain(), &ShellEnd::exited(passed, "exit code 0", output), 2)
+        };
+        let cut = ["  line", "  end", "  (a long output: Windlass keeps only its last 64 KB)"];
+        assert_eq!(lines((64 << 10) - 1, true), cut);
+        assert_eq!(lines(60_000, true), cut[..2]);
+        assert_eq!(lines(32 << 10, false), cut[..2]);
+    }
 
     #[test]
     fn a_node_that_is_over_says_how_how_long_and_how_much() {

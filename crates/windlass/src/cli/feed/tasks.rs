@@ -171,18 +171,31 @@ impl RunTasks {
 
     /// Describes the progress: `5 of 8 done`, `running 2, 3, 5`. Empty if there are no tasks.
     pub(super) fn progress(&self) -> Vec<String> {
-        let mut facts: Vec<String> =
-            self.counts.iter().map(|(done, all)| format!("{done} of {all} done")).collect();
-        if self.rounds.is_empty() {
-            return facts;
-        }
+        let running = self.running().map(|ids| format!("running {ids}"));
+        self.done().into_iter().chain(running).collect()
+    }
+
+    /// Describes the progress of a run that continues: `5 of 8 done`, `tasks 2, 3, 5 in progress`.
+    pub(super) fn left_off(&self) -> Vec<String> {
+        let is_items = self.rounds.values().all(|round| round.task.is_none());
+        let what = if is_items { "item" } else { "task" };
+        let several = if self.rounds.len() > 1 { "s" } else { "" };
+        let running = self.running().map(|ids| format!("{what}{several} {ids} in progress"));
+        self.done().into_iter().chain(running).collect()
+    }
+
+    fn done(&self) -> Option<String> {
+        self.counts.as_ref().map(|(done, all)| format!("{done} of {all} done"))
+    }
+
+    /// Lists the tasks or items in progress.
+    fn running(&self) -> Option<String> {
         let mut rounds: Vec<(u32, &TaskRound)> =
             self.rounds.iter().map(|(key, round)| (number(key), round)).collect();
         rounds.sort_by_key(|(number, _)| *number);
         let mut ids: Vec<String> = rounds.iter().take(LISTED).map(|(_, round)| round.listed()).collect();
         ids.extend((rounds.len() > LISTED).then(|| "...".to_owned()));
-        facts.push(format!("running {}", ids.join(", ")));
-        facts
+        (!ids.is_empty()).then(|| ids.join(", "))
     }
 }
 

@@ -64,7 +64,7 @@ fn driver(session_settings: &SessionSettings) -> Vec<String> {
     let driver = &session_settings.driver;
     let model = driver.model.as_deref().map_or("the CLI's own choice".to_owned(), plain_line);
     vec![
-        format!("driver      {} ({})", plain_line(&driver.name), plain_line(&driver.program)),
+        format!("driver      {} ({})", plain_line(&driver.name), plain_line(&driver.command().join(" "))),
         format!("model       {model}"),
     ]
 }
@@ -198,7 +198,11 @@ fn walk(plan: &Plan, rehearsed: &Rehearsal) -> Vec<String> {
     let turns = words::count(rehearsed.turns.into(), "turn");
     let ends = rehearsal::end_words(&rehearsed.outcome);
     let worst = plain_line(&plan.worst);
-    lines.push(format!("the rehearsal ends as {ends} after {turns}; in a real run: {worst}"));
+    let past = rehearsed.run_outcome.as_ref().map(|outcome| {
+        format!(" (a run would continue past that, and end as {})", rehearsal::end_words(outcome))
+    });
+    let past = past.unwrap_or_default();
+    lines.push(format!("the rehearsal ends as {ends}{past} after {turns}; in a real run: {worst}"));
     lines
 }
 

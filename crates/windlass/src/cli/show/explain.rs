@@ -288,7 +288,8 @@ fn around_it(around: &EnclosingBlock, is_one_time: bool) -> String {
         }
         BlockProgress::Items { number, done } => {
             let item = number.map(|number| format!(", for item {number}")).unwrap_or_default();
-            format!("in `{node}`, which runs once for each item{item}; {done} done; {how}")
+            let done = done.map(|done| format!("; {done} done")).unwrap_or_default();
+            format!("in `{node}`, which runs once for each item{item}{done}; {how}")
         }
         BlockProgress::Try { is_catch: false } => format!("in `{node}`, which catches a failure; {how}"),
         BlockProgress::Try { is_catch: true } => {

@@ -43,7 +43,7 @@ pub(super) fn object(handle: &Handle, details: &RunDetails) -> String {
     let is_many = details.is_many();
     let mut data = json!({
         "status": view.status.word(),
-        "resumable": view.status.is_crashed(),
+        "resumable": view.status.is_crashed() || state.outcome().is_some_and(|end| end.resume_flags().is_some()),
         "outcome": state.outcome(),
         "workflow": spec.workflow,
         "description": spec.description,
@@ -147,7 +147,10 @@ pub(super) fn lines(screen: Terminal, handle: &Handle, details: &RunDetails) -> 
     fact("input", &plain_short(&spec.input, 400));
     if let Some((_, session_settings)) = spec.only_session() {
         let driver = &session_settings.driver;
-        fact("driver", &format!("{} ({})", plain_line(&driver.name), plain_line(&driver.program)));
+        fact(
+            "driver",
+            &format!("{} ({})", plain_line(&driver.name), plain_line(&driver.command().join(" "))),
+        );
     }
     fact("workspace", &plain_line(&spec.workspace));
     if let Some(own) = &spec.worktree {

@@ -47,7 +47,7 @@ impl EachNode {
             return None;
         };
         let node = name(site.instance, item.number);
-        let effect = Effect::MakeWorktree { task, attempt: open.worktrees, target: None };
+        let effect = Effect::MakeWorktree { task, attempt: open.worktrees, target: None, from: Vec::new() };
         let attempt = open.worktrees.saturating_add(cx.bookkeeping.continued);
         cx.plan(EffectId { node, iteration: 1, attempt, verb: Verb::Worktree }, effect);
         None
@@ -73,7 +73,7 @@ impl EachNode {
                     None => self.work(cx, inside, item, open).into(),
                 }
             }
-            (WorktreeEnd::Failed { why }, EachPhase::Making) => {
+            (WorktreeEnd::Failed { why } | WorktreeEnd::Conflict { why }, EachPhase::Making) => {
                 let failed = Outcome::new(FinalStatus::Failed, EndReason::Git).because(why.clone());
                 Delivered::Over(open.lane.cut.clone().unwrap_or(failed))
             }

@@ -121,7 +121,13 @@ impl RoundContext<'_> {
     }
 
     /// Leaves the task to a person. The other tasks go on.
-    fn hand_over(&self, cx: &mut DecisionCx<'_>, all: &mut RoundsShared<'_>, round: &mut Round, why: String) {
+    pub(super) fn hand_over(
+        &self,
+        cx: &mut DecisionCx<'_>,
+        all: &mut RoundsShared<'_>,
+        round: &mut Round,
+        why: String,
+    ) {
         all.attempts.spend(&round.id);
         let outcome = Outcome::new(FinalStatus::Blocked, EndReason::Git);
         all.blocked.get_or_insert(outcome.because(format!("task `{}`: {why}", round.id)));
@@ -208,7 +214,7 @@ impl RoundContext<'_> {
                 conflict.since = Some(commit.clone());
             }
             // The task runs alone instead.
-            WorktreeEnd::Failed { why } => {
+            WorktreeEnd::Failed { why } | WorktreeEnd::Conflict { why } => {
                 conflict.times = BY_AGENT + 1;
                 cx.decision.news.push(News::Odd { node: self.instance.clone(), what: why.clone() });
                 round.phase = RoundPhase::Conflicted;

@@ -123,7 +123,9 @@ impl<'a> RoundContext<'a> {
     pub(super) fn begin(&self, cx: &mut DecisionCx<'_>, all: &mut RoundsShared<'_>, round: &mut Round) {
         if self.node.at_once() > 1 {
             let attempt = all.attempts.made.get(&round.id).copied().unwrap_or(1);
-            let effect = Effect::MakeWorktree { task: round.id.clone(), attempt, target: all.target.clone() };
+            let from = self.node.branches_before(cx, all.path.as_ref(), &round.task);
+            let (task, target) = (round.id.clone(), all.target.clone());
+            let effect = Effect::MakeWorktree { task, attempt, target, from };
             cx.plan_once(&round.name(self.instance), Verb::Worktree, effect);
             return;
         }
@@ -417,7 +419,9 @@ impl<'a> RoundContext<'a> {
                     _ => self.release(cx, all, round),
                 }
             }
-            WorktreeEnd::Failed { .. } if is_ending => self.release(cx, all, round),
+            WorktreeEnd::Failed { .. } | WorktreeEnd::Conflict { .. } if is_ending => {
+                self.release(cx, all, round);
+            }
             WorktreeEnd::Made { workspace, branch, target, commit } => {
                 *all.target = all.target.take().or_else(|| target.clone());
                 round.workspace = Some(workspace.clone());
@@ -428,6 +432,8 @@ impl<'a> RoundContext<'a> {
             WorktreeEnd::Renewed { .. } | WorktreeEnd::Left { .. } => {}
             // The next task and the next attempt would fail in the same way.
             WorktreeEnd::Failed { why } => self.stopped_by_git(cx, all, round, why),
+            // Only a person can help, but other tasks may not need these branches.
+            WorktreeEnd::Conflict { why } => self.hand_over(cx, all, round, why.clone()),
         }
     }
 

@@ -74,6 +74,8 @@ pub(super) struct Laws {
     /// The number of times that the run was continued.
     continued: u32,
     children_in_all: Spent,
+    /// The part of both that `finally` spent, to which no budget of the run applies.
+    last: Spent,
     /// The number of ends so far, which is part of the names in `finally`.
     ends: u32,
     /// The number of times that `finally` began since the run ended or continued last.
@@ -120,6 +122,7 @@ impl Laws {
             child_began: BTreeMap::new(),
             continued: 0,
             children_in_all: Spent::default(),
+            last: Spent::default(),
             ends: 0,
             finals: 0,
             ended: None,
@@ -321,19 +324,33 @@ impl Laws {
     fn count_spending(&mut self, before: Option<&Before>, event: &Event) {
         let is_open = |effect: &EffectId| before.is_some_and(|before| before.open.contains(effect));
         match event {
-            Event::SessionEnded { effect, end } if is_open(effect) => self.own.usage.add(&priced(end)),
+            Event::SessionEnded { effect, end } if is_open(effect) => {
+                let usage = priced(end);
+                self.own.usage.add(&usage);
+                if self.is_last(&effect.node) {
+                    self.last.usage.add(&usage);
+                }
+            }
             Event::RunSpent { effect, spent } if is_open(effect) => self.child(effect, spent),
             Event::RunEnded { effect, end } if is_open(effect) => self.child(effect, &end.spent),
             _ => {}
         }
     }
 
+    fn is_last(&self, node: &NodeId) -> bool {
+        self.nodes.get(&node.in_workflow()).is_some_and(|known| known.is_last)
+    }
+
     fn child(&mut self, effect: &EffectId, spent: &Spent) {
         let earlier = self.children.insert(effect.node.clone(), *spent).unwrap_or_default();
         let mut all = self.own;
         all.add(&self.children_in_all);
+        let all = all.since(&self.last);
         let fresh = spent.since(&earlier);
         self.children_in_all.add(&fresh);
+        if self.is_last(&effect.node) {
+            return self.last.add(&fresh);
+        }
         if fresh.turns == 0 || self.has_plugin {
             return;
         }
@@ -374,6 +391,9 @@ impl Laws {
 
     fn turn_begins(&mut self, node: &NodeId) {
         self.own.turns += 1;
+        if self.is_last(node) {
+            self.last.turns += 1;
+        }
         let session = self.in_round(node);
         let turns = self.turns.entry(session.clone()).or_default();
         *turns += 1;
@@ -487,9 +507,11 @@ impl Laws {
         let turns: Vec<&Planned> = step.effects.iter().filter(is_turn).collect();
         let goes_on = step.news.iter().any(is_held);
         let budget = &self.spec.budget;
-        if (turns.is_empty() && !goes_on) || self.is_released(step) {
+        let is_last = matches!(state.lifecycle, Lifecycle::Finally { .. });
+        if (turns.is_empty() && !goes_on) || self.is_released(step) || is_last {
             return;
         }
+        let all = all.since(&self.last);
         let is_first = goes_on || turns.iter().any(|planned| planned.id.attempt == 1);
         if let (Some(most), true, false) = (budget.turns, is_first, self.has_plugin) {
             assert!(all.turns <= most, "turn {} of {most} begins; {}", all.turns, self.told());

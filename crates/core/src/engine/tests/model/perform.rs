@@ -75,6 +75,7 @@ impl World {
                         target: None,
                         commit: (self.roll(4) > 0).then(|| "base".into()),
                     },
+                    false if self.roll(2) == 0 => WorktreeEnd::Conflict { why: "both".into() },
                     false => WorktreeEnd::Failed { why: "why not".into() },
                 };
                 Event::WorktreeMade { effect, end }
@@ -181,7 +182,7 @@ impl World {
     }
 
     fn session_end(&mut self) -> SessionEnd {
-        let verdict = match self.seldom(11) {
+        let verdict = match self.seldom(12) {
             0..=3 => SessionVerdict::Completed,
             4 => {
                 let hour = self.at.plus_ms(3_600_000);
@@ -191,6 +192,7 @@ impl World {
             6 | 7 => SessionVerdict::Interrupted { what: "killed".into() },
             8 => SessionVerdict::TimedOut,
             9 => SessionVerdict::Failed { cause: SessionFailure::Model, what: "404".into() },
+            10 => SessionVerdict::Failed { cause: SessionFailure::NoConversation, what: "not found".into() },
             _ => SessionVerdict::Failed { cause: Default::default(), what: "broken".into() },
         };
         let words = ["SIGNAL", "words", "<status>passing</status>"][self.roll(3)];

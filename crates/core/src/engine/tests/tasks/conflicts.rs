@@ -125,7 +125,8 @@ fn after_three_resolutions_the_task_runs_alone_and_then_a_person_gets_it_and_the
         let (name, node) = (format!("t@{round}"), format!("do@{round}"));
         story.renewed(&name, &["lib.rs"]).shell(&node, true, "").conflicts(&name, None);
     }
-    let alone = Effect::MakeWorktree { task: task("a"), attempt: 1, target: Some("main".into()) };
+    let alone =
+        Effect::MakeWorktree { task: task("a"), attempt: 1, target: Some("main".into()), from: vec![] };
     assert_eq!(story.effect_of("t@6", Verb::Worktree), alone);
     story.shell("do@2", true, "");
     assert!(story.does().is_empty(), "b does not land meanwhile");

@@ -32,8 +32,22 @@ pub(super) enum ShellQuotes {
 pub(super) struct ShellText {
     quotings: Vec<(usize, ShellQuotes)>,
     bashisms: Vec<(usize, &'static str)>,
+    /// The commands outside of substitutions.
+    commands: Vec<SimpleCommand>,
     /// True if a quote or a bracket is open at the end.
     is_open: bool,
+}
+
+/// A command with its words, such as `git log -1`.
+#[derive(Debug, Default, Clone)]
+pub(super) struct SimpleCommand {
+    pub(super) words: Vec<Word>,
+    /// The end of its last word.
+    pub(super) end: usize,
+    /// A file gets its output.
+    pub(super) is_redirected: bool,
+    /// The next command gets its output.
+    pub(super) is_piped: bool,
 }
 
 /// A word of a command.
@@ -64,6 +78,11 @@ impl ShellText {
     pub(super) fn bashisms(&self) -> &[(usize, &'static str)] {
         if self.is_open { &[] } else { &self.bashisms }
     }
+
+    /// Returns the commands outside of substitutions; `None` if a quote or a bracket is open.
+    pub(super) fn commands(&self) -> Option<&[SimpleCommand]> {
+        (!self.is_open).then_some(&self.commands)
+    }
 }
 
 /// The end of a list of commands.
@@ -88,6 +107,8 @@ struct List {
     word: Option<Word>,
     /// The next word is the target of a redirection.
     is_target: bool,
+    /// A file gets the output of the command.
+    is_redirected: bool,
     brackets: usize,
     cases: usize,
     /// The words are patterns of a `case`.
@@ -176,9 +197,17 @@ impl<'t> Reader<'t> {
             self.end_word(list, silence);
             self.at += if self.rest().starts_with("&>>") { 3 } else { 2 };
             list.is_target = true;
+            list.is_redirected = true;
             return;
         }
+        let before = self.read.commands.len();
         self.end_command(list, silence);
+        if self.peek() == Some('|')
+            && !self.rest().starts_with("||")
+            && let Some(last) = self.read.commands.get_mut(before..).and_then(<[SimpleCommand]>::last_mut)
+        {
+            last.is_piped = true;
+        }
         if self.rest().starts_with("|&") {
             self.found(start, "`|&`");
         }
@@ -248,7 +277,10 @@ impl<'t> Reader<'t> {
         }
         // A number right before it is the descriptor.
         let is_number = |word: &Word| word.text.bytes().all(|byte| byte.is_ascii_digit());
-        let has_number = list.word.take_if(|word| is_number(word)).is_some();
+        let number = list.word.take_if(|word| is_number(word));
+        let has_number = number.is_some();
+        let is_output = number.is_none_or(|number| number.text == "1");
+        list.is_redirected |= is_output && rest.starts_with('>');
         self.end_word(list, silence);
         if rest.starts_with("<<<") {
             self.found(start, "`<<<`");
@@ -389,9 +421,14 @@ impl<'t> Reader<'t> {
     fn end_command(&mut self, list: &mut List, silence: Silence) {
         self.end_word(list, silence);
         list.is_target = false;
+        let is_redirected = std::mem::take(&mut list.is_redirected);
         let words = std::mem::take(&mut list.words);
         for (offset, what) in bashisms::command(&words) {
             self.found(offset, what);
+        }
+        if self.depth == 1 && !words.is_empty() {
+            let end = self.at;
+            self.read.commands.push(SimpleCommand { words, end, is_redirected, is_piped: false });
         }
     }
 

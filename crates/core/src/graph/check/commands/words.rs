@@ -1,10 +1,12 @@
 //! Decides whether a value may be text that the author of the workflow does not know: the words of an
 //! agent, a person or a program, or an input.
 
+use std::cell::OnceCell;
 use std::collections::HashSet;
 
 use serde_json::Value;
 
+use super::relays::CommandRelays;
 use crate::engine::node::shape::GivenValue;
 use crate::graph::check::context::CheckContext;
 use crate::graph::check::origin::{items_are_complete, last_of_item, origin};
@@ -15,7 +17,7 @@ use crate::graph::template::command::items_of;
 use crate::graph::template::names::ITEM;
 use crate::graph::walk::{MAX_DEPTH, NodeBlock};
 use crate::graph::workflow::{
-    EachNode, InputKind, ListSource, Node, NodeKind, WaitUntil, WorkflowInput, WorkflowNode,
+    EachNode, InputKind, ListSource, Node, NodeKind, ShellNode, WaitUntil, WorkflowInput, WorkflowNode,
 };
 
 /// The author of a text.
@@ -29,18 +31,60 @@ pub(super) enum Speaker {
     Workflow,
     /// The message about a failure, which may repeat what an agent wrote.
     Feedback,
+    /// A command that gets the text of one of those above, and may print it.
+    Relayed,
     /// Whoever gives the inputs: the person who runs the workflow, or a workflow that runs it.
     Input,
+    /// Whoever wrote the tasks.
+    Task,
+    /// A command, such as one that prints the title of an issue.
+    Program,
 }
+
+impl Speaker {
+    /// Returns whether the author of the workflow chose whose text it is, and the check only warns.
+    pub(super) fn is_trusted(self) -> bool {
+        matches!(self, Speaker::Input | Speaker::Task | Speaker::Program)
+    }
+}
+
+/// The parts of a task that are no free text.
+const PLAIN_PARTS_OF_TASKS: [&str; 3] = ["priority", "status", "attempts"];
 
 /// Returns the author of a value that a node uses, if the value may be any text.
 pub(super) fn speaker(
     outline: &Outline<'_>,
     known: &CheckContext<'_>,
+    relays: &OnceCell<CommandRelays>,
     user: &OutlineNode<'_>,
     path: &[String],
 ) -> Option<Speaker> {
-    SpeakerSearch { outline, known, seen: HashSet::new() }.of(user, path)
+    let Heard { speaker, commands } = heard(outline, known, user, path);
+    if commands.is_empty() || speaker.is_some_and(|speaker| !speaker.is_trusted()) {
+        return speaker;
+    }
+    let relays = relays.get_or_init(|| CommandRelays::of(outline, known));
+    relays.speaker(&commands).or(speaker)
+}
+
+/// The authors of a value.
+pub(super) struct Heard {
+    /// An author other than a command.
+    pub(super) speaker: Option<Speaker>,
+    /// The positions of the commands whose output the value may be.
+    pub(super) commands: Vec<usize>,
+}
+
+/// Returns the authors of a value that a node uses.
+pub(super) fn heard(
+    outline: &Outline<'_>,
+    known: &CheckContext<'_>,
+    user: &OutlineNode<'_>,
+    path: &[String],
+) -> Heard {
+    let mut search = SpeakerSearch { outline, known, seen: HashSet::new(), commands: Vec::new() };
+    let speaker = search.of(user, path);
+    Heard { speaker, commands: search.commands }
 }
 
 /// The most values that a value may come from. Further ones count as an agent's.
@@ -52,6 +96,8 @@ struct SpeakerSearch<'o, 'w> {
     known: &'o CheckContext<'o>,
     /// The values so far, each with the node that uses it. None of them has an author.
     seen: HashSet<(usize, Vec<String>)>,
+    /// The commands whose output the value may be.
+    commands: Vec<usize>,
 }
 
 impl<'o, 'w> SpeakerSearch<'o, 'w> {
@@ -66,13 +112,17 @@ impl<'o, 'w> SpeakerSearch<'o, 'w> {
         let parts: Vec<&str> = path.iter().map(String::as_str).collect();
         match parts.as_slice() {
             ["feedback", ..] | ["run", "reason"] => Some(Speaker::Feedback),
-            ["outputs", id] | ["outputs", id, "text" | ITEM, ..] => self.of_text(outline.find(id)?.node),
+            ["outputs", id] | ["outputs", id, "text" | "stdout" | ITEM, ..] => {
+                self.of_text(outline.find(id)?.node)
+            }
             ["input"] => Some(Speaker::Input),
             ["inputs", name, ..] => {
                 let is_it = |input: &&WorkflowInput| *name == ITEM || input.name == *name;
                 self.of_inputs(outline.workflow.inputs.iter().filter(is_it))
             }
             ["inputs"] => self.of_inputs(outline.workflow.inputs.iter()),
+            ["task", part, ..] if PLAIN_PARTS_OF_TASKS.contains(part) => None,
+            ["task", ..] => Some(Speaker::Task),
             ["outputs", id, "value", ..] => self.of_value(outline.find(id)?, path.get(3..)?),
             [name, ..] => self.of_item(user, name, path.get(1..)?),
             [] => None,
@@ -85,8 +135,18 @@ impl<'o, 'w> SpeakerSearch<'o, 'w> {
         inputs.any(|input| is_text(input.kind) && input.choices.is_empty()).then_some(Speaker::Input)
     }
 
-    fn of_text(&self, node: &Node) -> Option<Speaker> {
+    fn of_text(&mut self, node: &Node) -> Option<Speaker> {
+        if let NodeKind::Shell(shell) = &node.kind {
+            let is_harmless = shell.schema.as_ref().is_some_and(|schema| is_harmless(schema, schema, 0));
+            return if is_harmless { None } else { self.of_command(node) };
+        }
         if of_text(self.outline, node).is_some() { None } else { text_speaker(self.known, node) }
+    }
+
+    /// Notes that the value is the output of a command. [`CommandRelays`] knows what that can be.
+    fn of_command(&mut self, node: &Node) -> Option<Speaker> {
+        self.commands.extend(self.outline.find(node.id.as_str()).map(|node| node.at));
+        None
     }
 
     fn of_value(&mut self, node: &'o OutlineNode<'w>, parts: &[String]) -> Option<Speaker> {
@@ -123,16 +183,26 @@ impl<'o, 'w> SpeakerSearch<'o, 'w> {
     }
 
     /// Returns who wrote a part of a value, if its schema allows any text there.
-    fn of_origin(&self, node: &OutlineNode<'_>, parts: &[String]) -> Option<Speaker> {
+    fn of_origin(&mut self, node: &OutlineNode<'_>, parts: &[String]) -> Option<Speaker> {
         let Some(origin) = origin(self.outline, self.known, node.node.id.as_str(), parts) else {
             return value_speaker(self.known, node.node);
         };
-        let speaker = value_speaker(self.known, origin.node)?;
         let schema = of_value(origin.workflow, self.known, &origin.node.kind);
         let is_harmless =
             schema.is_some_and(|schema| is_harmless_at(&schema, &schema, Some(&origin.parts), 0));
+        if is_harmless {
+            return None;
+        }
         let is_here = std::ptr::eq(origin.workflow, self.outline.workflow);
-        (!is_harmless).then_some(if is_here { speaker } else { Speaker::Workflow })
+        match &origin.node.kind {
+            NodeKind::Shell(ShellNode { schema: None, .. }) => None,
+            NodeKind::Shell(_) if is_here => self.of_command(origin.node),
+            NodeKind::Shell(_) => Some(Speaker::Program),
+            _ => {
+                let speaker = value_speaker(self.known, origin.node)?;
+                Some(if is_here { speaker } else { Speaker::Workflow })
+            }
+        }
     }
 
     /// Returns who wrote a part of the item with this name.

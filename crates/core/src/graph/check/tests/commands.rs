@@ -3,7 +3,10 @@
 use serde_json::json;
 
 use super::*;
-use crate::graph::builder::{LoopRounds, ask, check_all, each, shell, wait, wait_for, workflow};
+use crate::graph::builder::{
+    LoopRounds, NodeBuilder, ask, check_all, each, kind::ShellMarker, shell, task_loop, wait, wait_for,
+    workflow,
+};
 use crate::graph::workflow::{InputKind, WorkflowInput};
 
 fn nothing() -> Vec<String> {
@@ -400,4 +403,102 @@ fn a_check_is_no_template() {
     for sound in ["docker ps --format '{{.ID}}'", "echo '{{ input_file }}'", "make \"$TARGET\""] {
         assert_eq!(said_of(sound), Vec::<String>::new(), "{sound}");
     }
+}
+
+/// What the check says about the command `end` after `before`.
+fn about_output_of(before: NodeBuilder<ShellMarker>, command: &str) -> Vec<String> {
+    let plan = prompt("x").schema(json!({ "type": "object", "properties": {
+        "why": { "type": "string" }, "n": { "type": "integer" },
+    } }));
+    said(Builder::new("w").start(plan.id("plan")).then(before.id("sh")).then(shell(command).id("end")))
+}
+
+#[test]
+fn what_a_command_prints_may_be_any_text() {
+    for end in
+        ["echo {{ outputs.sh.text }}", "echo {{ outputs.sh.stdout }}", "echo \"{{ outputs.sh.text }}\""]
+    {
+        let found = about_output_of(shell("gh issue view 1"), end);
+        let start = format!(
+            "warning: `outputs.sh.{}` is the output of a command",
+            if end.contains("stdout") { "stdout" } else { "text" }
+        );
+        assert!(found.len() == 1 && found[0].starts_with(&start), "{end}: {found:?}");
+    }
+    for end in [
+        "echo '{{ outputs.sh.text | replace(\"'\", \"'\\\\''\") }}'",
+        "echo {{ outputs.sh.text | int }} {{ outputs.sh.exit_code }} {{ outputs.sh.text | length }}",
+    ] {
+        assert_eq!(about_output_of(shell("gh issue view 1"), end), nothing(), "{end}");
+    }
+    let passed = shell("echo \"$T\"").env("T", "{{ outputs.sh.text }}").stdin("{{ outputs.sh.text }}");
+    let before = shell("gh issue view 1").id("sh");
+    assert_eq!(said(Builder::new("w").start(before).then(passed.id("end"))), nothing());
+}
+
+#[test]
+fn numbers_and_hashes_that_commands_print_are_safe() {
+    for plain in [
+        "git rev-parse HEAD",
+        "git -C sub rev-parse --short HEAD",
+        "git add -A\ngit commit -qm \"{{ run.id }}\" && git rev-parse HEAD",
+        "cd sub && git log -1 --format=%H",
+        "if test -f a; then echo yes; else echo no; fi",
+        "git log --oneline | wc -l | tr -d ' '",
+        "gh issue list --json number | jq length",
+        "gh pr view --json number --jq .number",
+        "cat a > b; date +%s",
+        "N=3; mktemp -d > /dev/null; true",
+    ] {
+        let plain_command = shell(plain).stdin("{{ outputs.plan.value.why }}");
+        assert_eq!(about_output_of(plain_command, "echo {{ outputs.sh.text }}"), nothing(), "{plain}");
+    }
+    for other in [
+        "git log -1",
+        "git branch --show-current",
+        "git rev-parse --abbrev-ref HEAD",
+        "echo \"$X\"",
+        "cat a",
+        "date; ls",
+        "cat a 2> b",
+    ] {
+        assert_eq!(about_output_of(shell(other), "echo {{ outputs.sh.text }}").len(), 1, "{other}");
+    }
+    let schema =
+        json!({ "type": "object", "properties": { "n": { "type": "integer" }, "t": { "type": "string" } } });
+    let typed = || shell("gh x").output_schema(schema.clone());
+    assert_eq!(about_output_of(typed(), "echo {{ outputs.sh.value.n }}"), nothing());
+    assert_eq!(about_output_of(typed(), "echo {{ outputs.sh.value.t }}").len(), 1);
+}
+
+#[test]
+fn the_words_of_an_agent_stay_its_words_behind_commands() {
+    let relays = [
+        shell("cat").stdin("{{ outputs.plan.value.why }}"),
+        shell("printf %s \"$WHY\"").env("WHY", "{{ outputs.plan.value.why }}"),
+    ];
+    for relay in relays {
+        let found = about_output_of(relay, "echo {{ outputs.sh.text }}");
+        let start = "error: `outputs.sh.text` may repeat the text of an agent or a person";
+        assert!(found.len() == 1 && found[0].starts_with(start), "{found:?}");
+    }
+    let number = shell("cat").stdin("{{ outputs.plan.value.n }}");
+    assert!(about_output_of(number, "echo {{ outputs.sh.text }}")[0].starts_with("warning"));
+    let chain = shell("cat").stdin("{{ outputs.first.text }}").id("second");
+    let first = shell("cat").stdin("{{ outputs.plan.text }}").id("first");
+    let end = shell("echo {{ outputs.second.text }}").id("end");
+    let found = said(Builder::new("w").start(prompt("x").id("plan")).then(first).then(chain).then(end));
+    assert!(found.len() == 1 && found[0].starts_with("error"), "{found:?}");
+}
+
+#[test]
+fn the_words_of_a_task_may_be_any_text() {
+    let all = |command: &str| {
+        let body =
+            |steps: crate::graph::builder::Steps| steps.then(shell(command).id("end")).then(prompt("x"));
+        said(Builder::new("w").start(task_loop().each(body)))
+    };
+    let found = all("echo {{ task.name }}");
+    assert!(found.len() == 1 && found[0].starts_with("warning: `task.name` may be any text"), "{found:?}");
+    assert_eq!(all("echo {{ task.priority }}"), nothing());
 }

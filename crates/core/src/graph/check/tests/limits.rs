@@ -49,7 +49,7 @@ fn waits_end_before_the_timeout_around_them() {
     assert_eq!(
         finally(2),
         [
-            "error: the `timeout` allows 600 s, but the waits take at least 7200 s → finally.finally (set a longer one: `finally: { timeout: 1h, do: [ … ] }`)"
+            "error: the `timeout` allows 10m, but the waits take at least 2h → finally.finally (set a longer one: `finally: { timeout: 1h, do: [ … ] }`)"
         ]
     );
     assert_eq!(said(work().finally(|b| b.then(wait(Duration::from_secs(60)).id("pause")))), nothing());
@@ -58,9 +58,9 @@ fn waits_end_before_the_timeout_around_them() {
     let timed = SessionOptions { timeout_ms: Some(3_600_000), ..SessionOptions::default() };
     assert_eq!(
         said(work().then(hours(2)).settings(timed)),
-        ["error: the `timeout` allows 3600 s, but the waits take at least 7200 s → settings.timeout"]
+        ["error: the `timeout` allows 1h, but the waits take at least 2h → settings.timeout"]
     );
-    let text = "error: the `timeout` allows 60 s, but the waits take at least 7200 s → pause.timeout (set a longer `timeout`, or wait less)";
+    let text = "error: the `timeout` allows 1m, but the waits take at least 2h → pause.timeout (set a longer `timeout`, or wait less)";
     let minute = Duration::from_secs(60);
     assert_eq!(said(work().then(hours(2).timeout(minute))), [text]);
     // The run goes on after such a timeout.

@@ -82,7 +82,12 @@ fn an_output_of_a_branch_beside_is_never_sure() {
             .branch("x", |b| b.then(agent("reader").id("a")))
             .branch("y", |b| b.then(agent("reader").prompt("{{ outputs.a }}").id("use")))
     });
-    assert_eq!(said(builder), ["error: `a` runs at the same time, in another branch → use.prompt"]);
+    assert_eq!(
+        said(builder),
+        [
+            "error: `a` is in another branch, and a branch sees no outputs of the others → use.prompt (use its output after the `parallel` node, or run the nodes one after the other)"
+        ]
+    );
 }
 
 #[test]
@@ -417,7 +422,7 @@ fn a_budget_is_enough_for_the_least_it_takes() {
         said(builder),
         [
             "error: the budget allows 2 turns, but at least 6 are needed → budget",
-            "error: the budget allows 60 s, but the waits take at least 90 s → budget",
+            "error: the budget allows 1m, but the waits take at least 90s → budget",
         ]
     );
     let none = Budget { turns: Some(0), ..Budget::default() };
@@ -709,7 +714,7 @@ fn no_two_branches_continue_one_session_at_once() {
     assert_eq!(said(work().then(prompt("x").id("other")).parallel(lanes(0, "other"))), nothing());
     assert_eq!(
         said(work().parallel(lanes(0, "a"))),
-        ["error: `a` runs at the same time, in another branch → b.continue"]
+        ["error: `a` is in another branch, whose sessions this one cannot continue → b.continue"]
     );
     let in_turn = said(work().parallel(lanes(1, "work")));
     assert!(in_turn.iter().all(|text| text.starts_with("warning")), "{in_turn:?}");

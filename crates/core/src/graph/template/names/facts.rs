@@ -135,7 +135,9 @@ pub(super) fn constant(condition: &Expr<'_>) -> Option<bool> {
         Expr::BinOp(both) => {
             let (left, right) = (&both.left, &both.right);
             match both.op {
-                BinOpKind::ScAnd => either(left, right, false),
+                BinOpKind::ScAnd => {
+                    either(left, right, false).or_else(|| contradicts(condition).then_some(false))
+                }
                 BinOpKind::ScOr => either(left, right, true),
                 op => compared(op, left, right),
             }
@@ -164,5 +166,72 @@ fn compared(op: BinOpKind, left: &Expr<'_>, right: &Expr<'_>) -> Option<bool> {
         BinOpKind::Gt => Some(left > right),
         BinOpKind::Gte => Some(left >= right),
         _ => None,
+    }
+}
+
+/// Returns whether the parts of an `and` exclude each other: one value would have to equal two literals, or be
+/// both true and false.
+fn contradicts(condition: &Expr<'_>) -> bool {
+    let mut parts = Vec::new();
+    joined(condition, &mut parts);
+    let claims: Vec<(Vec<String>, ConditionClaim<'_>)> = parts.into_iter().filter_map(claim).collect();
+    claims.iter().enumerate().any(|(at, (path, claim))| {
+        let others = claims.iter().skip(at + 1).filter(|(other, _)| other == path);
+        others.map(|(_, other)| other).any(|other| claim.excludes(other))
+    })
+}
+
+/// Collects the parts of an `and`.
+fn joined<'e, 'a>(condition: &'e Expr<'a>, parts: &mut Vec<&'e Expr<'a>>) {
+    match condition {
+        Expr::BinOp(both) if matches!(both.op, BinOpKind::ScAnd) => {
+            joined(&both.left, parts);
+            joined(&both.right, parts);
+        }
+        other => parts.push(other),
+    }
+}
+
+/// What a part of a condition claims about a value.
+enum ConditionClaim<'e> {
+    Equals(&'e minijinja::Value),
+    Differs(&'e minijinja::Value),
+    Holds(bool),
+}
+
+impl ConditionClaim<'_> {
+    fn excludes(&self, other: &ConditionClaim<'_>) -> bool {
+        match (self, other) {
+            (ConditionClaim::Equals(one), ConditionClaim::Equals(two)) => one != two,
+            (ConditionClaim::Equals(one), ConditionClaim::Differs(two))
+            | (ConditionClaim::Differs(one), ConditionClaim::Equals(two)) => one == two,
+            (ConditionClaim::Equals(value), ConditionClaim::Holds(holds))
+            | (ConditionClaim::Holds(holds), ConditionClaim::Equals(value)) => value.is_true() != *holds,
+            (ConditionClaim::Holds(one), ConditionClaim::Holds(two)) => one != two,
+            (ConditionClaim::Differs(_), ConditionClaim::Differs(_) | ConditionClaim::Holds(_))
+            | (ConditionClaim::Holds(_), ConditionClaim::Differs(_)) => false,
+        }
+    }
+}
+
+fn claim<'e>(part: &'e Expr<'_>) -> Option<(Vec<String>, ConditionClaim<'e>)> {
+    match part {
+        Expr::UnaryOp(not) if matches!(not.op, UnaryOpKind::Not) => {
+            Some((path(&not.expr)?, ConditionClaim::Holds(false)))
+        }
+        Expr::BinOp(both) => {
+            let (path, value) = match (&both.left, &both.right) {
+                (value, Expr::Const(literal)) | (Expr::Const(literal), value) => {
+                    (path(value)?, &literal.value)
+                }
+                _ => return None,
+            };
+            match both.op {
+                BinOpKind::Eq => Some((path, ConditionClaim::Equals(value))),
+                BinOpKind::Ne => Some((path, ConditionClaim::Differs(value))),
+                _ => None,
+            }
+        }
+        other => Some((path(other)?, ConditionClaim::Holds(true))),
     }
 }

@@ -24,7 +24,12 @@ impl IterationRange {
     pub const ALL: IterationRange = IterationRange { first: 1, last: u32::MAX };
     pub const NONE: IterationRange = IterationRange { first: 2, last: 1 };
 
-    fn is_empty(self) -> bool {
+    /// Returns the iterations from the first to `last`.
+    pub fn up_to(last: u32) -> IterationRange {
+        IterationRange { first: 1, last }
+    }
+
+    pub fn is_empty(self) -> bool {
         self.first > self.last
     }
 

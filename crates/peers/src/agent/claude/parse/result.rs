@@ -80,20 +80,25 @@ pub(super) fn read(line: &str, out: &mut Vec<AgentEvent>) -> serde_json::Result<
     Ok(())
 }
 
+/// The beginning of the error about a conversation to resume that the CLI does not have.
+const NO_CONVERSATION: &str = "No conversation found";
+
 /// Describes the failure of a turn. `subtype` is `success` even for an API error.
 fn failure(line: &ResultLine<'_>) -> TurnFailure {
     let reason = line.terminal_reason.as_deref().unwrap_or_default();
+    let errors = line.errors.as_ref().map(|errors| errors.0.as_slice()).unwrap_or_default();
+    let is_lost = line.num_turns == 0 && errors.iter().any(|error| error.starts_with(NO_CONVERSATION));
     let cause = match reason {
         "api_error" => FailureCause::Api(trouble(line.api_error_status, "")),
         "aborted_tools" | "aborted_streaming" => FailureCause::CutOff,
         _ if line.subtype.starts_with("error_max_") => FailureCause::OwnLimit,
+        _ if is_lost => FailureCause::NoConversation,
         _ => FailureCause::Other,
     };
     let word = match line.subtype.as_str() {
         "success" | "" => reason,
         subtype => subtype,
     };
-    let errors = line.errors.as_ref().map(|errors| errors.0.as_slice()).unwrap_or_default();
     TurnFailure { cause, word: word.to_owned(), said: errors.first().or(line.result.as_ref()).cloned() }
 }
 

@@ -135,6 +135,14 @@ fn a_turn_starts_with_its_prompt_as_a_file_and_its_settings_as_a_layer() {
 }
 
 #[test]
+fn the_words_of_the_command_come_before_all_arguments() {
+    let mut orders = orders(Isolation::Minimal);
+    orders.settings.driver.words = vec!["run".to_owned(), "codex".to_owned()];
+    let argv = orders.prepared().launch.argv;
+    assert_eq!(argv[1..5], ["run", "codex", "exec", "--json"]);
+}
+
+#[test]
 fn a_resumed_turn_names_its_conversation_after_the_users_arguments() {
     let mut orders = orders(Isolation::Minimal);
     orders.plan.resume = true;
@@ -203,6 +211,25 @@ fn the_isolation_decides_what_stays_of_the_users_settings() {
         let expected =
             if isolation == Isolation::Strict { vec![] } else { vec![git, Value::String("/cache".into())] };
         assert_eq!(roots, expected, "{isolation:?}");
+    }
+}
+
+#[test]
+fn the_hook_decides_about_the_servers_of_a_trusted_project() {
+    for (isolation, trust, expected) in [
+        (Isolation::Minimal, "trusted", Some("approve")),
+        (Isolation::Minimal, "untrusted", None),
+        (Isolation::Strict, "trusted", None),
+    ] {
+        let mut orders = orders(isolation);
+        let repo = orders.folder.path().join("repo");
+        std::fs::create_dir_all(repo.join(".codex")).unwrap();
+        std::fs::write(repo.join(".codex/config.toml"), "[mcp_servers.own]\ncommand = \"own\"\n").unwrap();
+        orders.user = format!("[projects.\"{}\"]\ntrust_level = \"{trust}\"\n", repo.display());
+        let settings = orders.settings();
+        let server = at(&settings, "mcp_servers/own").and_then(Value::as_table).cloned();
+        let approval = server.as_ref().and_then(|server| server.get("default_tools_approval_mode")?.as_str());
+        assert_eq!(approval, expected, "{isolation:?} {trust}");
     }
 }
 

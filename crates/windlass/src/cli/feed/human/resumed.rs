@@ -40,8 +40,11 @@ impl Human {
 
     /// Says that the run continues, and what happened before.
     pub(super) fn resuming(&self) -> Vec<String> {
-        let mut facts = self.nodes.tasks.progress();
-        facts.extend(self.far());
+        let mut facts = self.nodes.tasks.left_off();
+        // The tasks or items in progress say more than the number of nodes.
+        if !self.nodes.tasks.is_busy() {
+            facts.extend(self.far());
+        }
         let mut usage = self.usage;
         self.below.values().for_each(|below| usage.add(below));
         facts.extend(words::known_cost(usage.cost()).map(|cost| format!("{cost} so far")));

@@ -157,8 +157,13 @@ fn prompt(id: &str) -> Node {
 }
 
 fn spec(workflow: &str, body: Vec<Node>) -> Spec {
-    let driver =
-        AgentCommand { name: "sim".to_owned(), program: "/sim".to_owned(), model: None, args: Vec::new() };
+    let driver = AgentCommand {
+        name: "sim".to_owned(),
+        program: "/sim".to_owned(),
+        words: vec![],
+        model: None,
+        args: Vec::new(),
+    };
     let session_settings = SessionSettings {
         driver,
         models: Vec::new(),
@@ -372,6 +377,8 @@ fn the_lines_of_an_item_have_its_label_and_it_is_no_task() {
     human.screen.redraws = true;
     let progress = human.progress(Moment(1_000)).unwrap();
     assert!(progress.contains("running parser, probes 2"), "{progress}");
+    let resumed = told(&mut human, News::TakenOver);
+    assert_eq!(resumed, ["  resuming where it left off: items parser, probes 2 in progress"]);
 }
 
 #[test]
