@@ -82,7 +82,8 @@ pub(super) const REFERENCE: &[SettingReference] = &[
     SettingReference {
         key: "model",
         value: ValueType::Text,
-        meaning: "The model, by the name that the agent CLI uses. If unset, the CLI chooses.",
+        meaning: "The model, by the name that the agent CLI uses. If unset, the CLI chooses. A driver other than `driver` gets it only if its \
+                  CLI knows the name.",
         example: "\"opus\"",
         flag: Some("--model"),
         widens: Widens::No,
@@ -322,7 +323,7 @@ pub(super) const REFERENCE: &[SettingReference] = &[
         key: "agents.DRIVER.model",
         value: ValueType::Text,
         meaning: "The model of this driver, by the name that its CLI uses. The setting `model`, the workflow and `--model` win over it, \
-                  except for a driver that takes work over.",
+                  except for a driver that takes work over, and where the driver does not know their name.",
         example: "\"gpt-5.2-codex\"",
         flag: None,
         widens: Widens::No,

@@ -80,10 +80,16 @@ fn the_settings_say_what_nobody_else_says() {
         "driver = \"sim\"\nmodel = \"of-settings\"\ntimeout = \"3h\"\n[agents.sim]\nargs = [\"--x\"]\n",
     );
     place.document("w", "nodes:\n  - { id: a, prompt: x }\n  - { id: b, prompt: x, driver: claude }\n");
-    let spec = place.plan(&place.run("w")).spec;
+    let plan = place.plan(&place.run("w"));
+    let said = plan.warning_texts().join("\n");
+    let spec = plan.spec;
     let (a, b) = (&session_settings(&spec, "a").driver, &session_settings(&spec, "b").driver);
     assert_eq!((a.name.as_str(), a.model.as_deref(), a.args.len()), ("sim", Some("of-settings"), 1));
-    assert_eq!((b.name.as_str(), b.model.as_deref(), b.args.len()), ("claude", Some("of-settings"), 0));
+    assert_eq!((b.name.as_str(), b.model.as_deref(), b.args.len()), ("claude", None, 0));
+    assert!(
+        said.contains("the setting `model` asks for model `of-settings`, which `claude` does not know"),
+        "{said}"
+    );
     assert_eq!(spec.limits.run_ms, Some(10_800_000));
 }
 
