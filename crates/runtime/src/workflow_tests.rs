@@ -64,7 +64,7 @@ pub struct TestResult {
     pub file: String,
     pub name: String,
     pub workflow: String,
-    /// What differs from the expectations. Empty if the test passed.
+    /// The differences from the expectations. Empty if the test passed.
     pub unmet: Vec<String>,
     pub rehearsal: Rehearsal,
 }

@@ -1,4 +1,4 @@
-//! Whether the kernel can hold a program to the folders in which it may write.
+//! Asks the kernel whether it can hold a program to the folders in which it may write.
 
 use std::ptr::null;
 

@@ -1,9 +1,10 @@
 //! Agent CLIs over the Agent Client Protocol.
 
-use super::{LimitReset, McpNames, QuestionCase, ReportedUsage, RolePlace, SuiteDriver, gemini, opencode};
+use super::{McpNames, QuestionCase, ReportedReset, ReportedUsage, RolePlace, SuiteDriver, gemini, opencode};
 
-const WAITS_ITSELF: LimitReset =
-    LimitReset::Hidden("the CLI itself waits and tells the client nothing, so Windlass cannot show the wait");
+const WAITS_ITSELF: ReportedReset = ReportedReset::Hidden(
+    "the CLI itself waits and tells the client nothing, so Windlass cannot show the wait",
+);
 const NO_QUESTIONS: &str = "over the protocol, the CLI does not offer its question tool to the model";
 
 pub(super) const OPENCODE: SuiteDriver = SuiteDriver {
@@ -24,7 +25,7 @@ pub(super) const GEMINI: SuiteDriver = SuiteDriver {
     title: "acp: gemini",
     name: "acp",
     words: "--acp",
-    reset: LimitReset::Unknown(
+    reset: ReportedReset::Unknown(
         "over the protocol, the CLI does not report when a limit resets, so the run tries again",
     ),
     usage: ReportedUsage::Partial,

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::super::mcp_server::{SERVER, VERB};
 use super::{
-    LimitReset, McpFile, McpNames, McpPlace, QUESTION, QuestionCase, ReportedUsage, RolePlace, SuiteDriver,
+    McpFile, McpNames, McpPlace, QUESTION, QuestionCase, ReportedReset, ReportedUsage, RolePlace, SuiteDriver,
 };
 use crate::model::{ModelTurn, tool, usage_limit};
 
@@ -18,7 +18,7 @@ pub(super) const CLAUDE: SuiteDriver = SuiteDriver {
     own_file: Some(("home/.claude/settings.json", "{\"cleanupPeriodDays\": 77}\n")),
     role: RolePlace::System,
     limit: usage_limit,
-    reset: LimitReset::Unknown(
+    reset: ReportedReset::Unknown(
         "with an API key, the CLI does not report when a limit resets, so the run tries again",
     ),
     usage: ReportedUsage::Exact,

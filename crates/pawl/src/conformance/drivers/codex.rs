@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::super::mcp_server::{SERVER, VERB};
 use super::claude::CLAUDE;
-use super::{LimitReset, McpFile, McpPlace, QUESTION, QuestionCase, SuiteDriver};
+use super::{McpFile, McpPlace, QUESTION, QuestionCase, ReportedReset, SuiteDriver};
 use crate::model::{ModelTurn, tool};
 
 pub(super) const CODEX: SuiteDriver = SuiteDriver {
@@ -13,7 +13,7 @@ pub(super) const CODEX: SuiteDriver = SuiteDriver {
     cli: "codex",
     env: &[],
     own_file: None,
-    reset: LimitReset::ToTheMinute,
+    reset: ReportedReset::ToTheMinute,
     mcp_files: &[
         McpFile { path: "repo/.codex/config.toml", text: servers },
         McpFile { path: "home/.codex/config.toml", text: trust },

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::super::mcp_server::{SERVER, VERB};
 use super::claude::CLAUDE;
-use super::{LimitReset, McpFile, McpPlace, QuestionCase, SuiteDriver};
+use super::{McpFile, McpPlace, QuestionCase, ReportedReset, SuiteDriver};
 
 pub(super) const COPILOT: SuiteDriver = SuiteDriver {
     title: "copilot",
@@ -13,7 +13,7 @@ pub(super) const COPILOT: SuiteDriver = SuiteDriver {
     env: &[],
     unpacks_to: Some("COPILOT_CACHE_HOME"),
     own_file: Some(("home/.copilot/settings.json", "{\"banner\": \"never\"}\n")),
-    reset: LimitReset::Unknown(
+    reset: ReportedReset::Unknown(
         "the provider of the tests does not report when a limit resets, so the run tries again",
     ),
     mcp_files: &[

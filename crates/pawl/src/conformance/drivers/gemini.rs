@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::super::mcp_server::{SERVER, VERB};
 use super::claude::CLAUDE;
-use super::{LimitReset, McpFile, McpPlace, QuestionCase, RolePlace, SuiteDriver};
+use super::{McpFile, McpPlace, QuestionCase, ReportedReset, RolePlace, SuiteDriver};
 use crate::model::rate_limit;
 
 pub(super) const GEMINI: SuiteDriver = SuiteDriver {
@@ -15,7 +15,7 @@ pub(super) const GEMINI: SuiteDriver = SuiteDriver {
     own_file: None,
     role: RolePlace::Prompt,
     limit: rate_limit,
-    reset: LimitReset::ToTheSecond,
+    reset: ReportedReset::ToTheSecond,
     mcp_files: &[McpFile { path: "repo/.gemini/settings.json", text: servers }],
     mcp_prefix: None,
     question: QuestionCase::NotOffered {

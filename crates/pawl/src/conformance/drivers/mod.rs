@@ -31,7 +31,7 @@ pub struct SuiteDriver {
     pub(super) role: RolePlace,
     /// An answer that refuses a request because of a limit that resets after this time.
     pub(super) limit: fn(Duration) -> ModelTurn,
-    pub(super) reset: LimitReset,
+    pub(super) reset: ReportedReset,
     pub(super) usage: ReportedUsage,
     /// The reason why the CLI cannot continue a conversation in a new process.
     pub(super) no_resume: Option<&'static str>,
@@ -55,7 +55,7 @@ pub(super) enum RolePlace {
 
 /// The precision with which a CLI reports when a limit resets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LimitReset {
+pub(super) enum ReportedReset {
     ToTheSecond,
     ToTheMinute,
     /// Not at all, so the run waits a minute, then longer. With the reason.

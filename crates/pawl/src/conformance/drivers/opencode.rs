@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::super::mcp_server::{SERVER, VERB};
 use super::claude::CLAUDE;
-use super::{LimitReset, McpFile, McpPlace, QuestionCase, SuiteDriver};
+use super::{McpFile, McpPlace, QuestionCase, ReportedReset, SuiteDriver};
 use crate::model::rate_limit;
 
 pub(super) const OPENCODE: SuiteDriver = SuiteDriver {
@@ -14,7 +14,7 @@ pub(super) const OPENCODE: SuiteDriver = SuiteDriver {
     env: &[],
     own_file: None,
     limit: rate_limit,
-    reset: LimitReset::ToTheSecond,
+    reset: ReportedReset::ToTheSecond,
     mcp_files: &[McpFile { path: "repo/opencode.json", text: servers }],
     mcp_prefix: None,
     question: QuestionCase::NotOffered {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::super::cells::{CellOutcome, Checked, SceneCells};
-use super::super::drivers::LimitReset;
+use super::super::drivers::ReportedReset;
 use super::super::ensure::{ensure, ensure_eq};
 use super::super::stage::SceneStage;
 use super::super::utc::seconds_until;
@@ -18,7 +18,7 @@ const WORDS: [&str; 6] = ["loop", "build it", "--mode", "resume", "--max-iterati
 
 pub(super) fn quota(stage: &mut SceneStage<'_>, cells: &mut SceneCells) -> Result<(), String> {
     cells.check_with(Behaviour::Quota, || match stage.driver.reset {
-        LimitReset::Hidden(what) => hidden(stage, what),
+        ReportedReset::Hidden(what) => hidden(stage, what),
         _ => reported(stage),
     });
     Ok(())
@@ -56,17 +56,17 @@ fn hidden(stage: &SceneStage<'_>, what: &str) -> Checked {
 }
 
 /// Checks the time until which a run waits.
-fn reset_time(reset: LimitReset, until: Option<&str>) -> Checked {
+fn reset_time(reset: ReportedReset, until: Option<&str>) -> Checked {
     let left = until.and_then(seconds_until).ok_or_else(|| format!("no time: {until:?}"))?;
     let full = i64::try_from(RESETS_IN.as_secs()).unwrap_or_default();
     let (expected, outcome) = match reset {
-        LimitReset::ToTheSecond => (full - 60..=full + 1, CellOutcome::Passed),
-        LimitReset::ToTheMinute => {
+        ReportedReset::ToTheSecond => (full - 60..=full + 1, CellOutcome::Passed),
+        ReportedReset::ToTheMinute => {
             let what = "the CLI reports the reset to the minute";
             (full - 120..=full + 60, CellOutcome::PassedBut(what.to_owned()))
         }
-        LimitReset::Unknown(why) => (1..=60, CellOutcome::PassedBut(why.to_owned())),
-        LimitReset::Hidden(what) => return Err(format!("the run waits, but {what}")),
+        ReportedReset::Unknown(why) => (1..=60, CellOutcome::PassedBut(why.to_owned())),
+        ReportedReset::Hidden(what) => return Err(format!("the run waits, but {what}")),
     };
     ensure!(expected.contains(&left), "{left} s are left instead of {expected:?}");
     Ok(outcome)

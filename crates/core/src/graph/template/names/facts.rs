@@ -192,7 +192,7 @@ fn joined<'e, 'a>(condition: &'e Expr<'a>, parts: &mut Vec<&'e Expr<'a>>) {
     }
 }
 
-/// What a part of a condition claims about a value.
+/// The claim of a part of a condition about a value.
 enum ConditionClaim<'e> {
     Equals(&'e minijinja::Value),
     Differs(&'e minijinja::Value),
