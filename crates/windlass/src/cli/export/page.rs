@@ -7,7 +7,6 @@ use windlass_core::agent::AgentEvent;
 use windlass_core::event::{Event, Record};
 use windlass_core::id::RunId;
 use windlass_core::registry::tools::label;
-use windlass_core::registry::tools::label;
 use windlass_core::run::{News, Waiting};
 
 use super::super::feed::{rfc3339, words};
