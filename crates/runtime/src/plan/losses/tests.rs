@@ -129,7 +129,7 @@ fn every_provider_loses_the_same_keys_on_every_driver_and_each_driver_keeps_or_r
             let lost: Vec<&str> = of(LostPart::Key).filter_map(|loss| loss.key).collect();
             assert_eq!(lost, *keys, "{provider} on {name}");
             assert_eq!(of(LostPart::Tool).count(), 0, "{provider} on {name}: {all:?}");
-            let is_unkept = *kind == EntityKind::Agent && name == "acp";
+            let is_unkept = *kind == EntityKind::Agent && !driver.keeps_tools;
             assert_eq!(of(LostPart::Limit).count(), usize::from(is_unkept), "{provider} on {name}: {all:?}");
             let model = entity.model.as_ref().map(|model| model_on(model, *provider, &driver));
             let is_lost = of(LostPart::Model).count() == 1;
