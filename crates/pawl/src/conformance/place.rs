@@ -193,6 +193,10 @@ impl PlaceProcess {
         self.process.start
     }
 
+    pub(super) fn is_same_as(&self, other: &PlaceProcess) -> bool {
+        (self.process.pid, self.process.start) == (other.process.pid, other.process.start)
+    }
+
     pub(super) fn kill(&self) {
         self.process.signal(Signal::KILL);
     }

@@ -42,6 +42,9 @@ pub(super) fn crash(stage: &mut SceneStage<'_>, cells: &mut SceneCells) -> Resul
         let children = processes.iter().filter(|process| process.is_child_of(host));
         let agent = children.min_by_key(|process| process.born()).ok_or("no agent is alive")?;
         agent.kill();
+        // A CLI may be two processes. Its host ends the other one, which must not hear the answer before that.
+        let is_host_alive = || stage.place.processes().iter().any(|process| process.is_same_as(host));
+        started.wait_until("the end of the killed agent", || (!is_host_alive()).then_some(()))?;
         gate.open();
         let ended = started.end()?;
         stage.place.ensure_nobody_left()?;
