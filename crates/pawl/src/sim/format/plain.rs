@@ -122,7 +122,11 @@ impl SimFormat for PlainFormat {
                 lines.line(&json!({ "trouble": trouble(failure.status), "text": failure.words() }))
             }
             SimEvent::Ended(summary) => {
-                summary.results.iter().try_for_each(|result| lines.line(&end(result, summary.total.cost_usd)))
+                let last = summary.results.len().saturating_sub(1);
+                summary.results.iter().enumerate().try_for_each(|(at, result)| {
+                    let overrides = (at == last).then_some(summary.overrides);
+                    lines.line(&end(result, summary.total.cost_usd, overrides))
+                })
             }
             SimEvent::Started(_)
             | SimEvent::Interrupted
@@ -208,16 +212,18 @@ fn returned(call: &SimCall, result: &ToolResult) -> Value {
     })
 }
 
-fn end(result: &SimResult, cost_usd: f64) -> Value {
+/// Writes a result. Of the fields with which a script overrides it, the format carries the failure and its word.
+fn end(result: &SimResult, cost_usd: f64, overrides: Option<&Map<String, Value>>) -> Value {
     let verdict = &result.verdict;
+    let overridden = |key: &str| overrides.and_then(|fields| fields.get(key));
+    let is_error = overridden("is_error").and_then(Value::as_bool).unwrap_or(verdict.is_error());
+    let word = overridden("terminal_reason").and_then(Value::as_str).unwrap_or(verdict.terminal_reason);
     let mut end = json!({
         "said": verdict.outcome.as_ref().ok(), "value": result.structured, "turns": result.since.requests,
         "spent": tokens(result.since.usage), "cost_usd": cost_usd,
     });
-    if verdict.is_error()
-        && let Some(fields) = end.as_object_mut()
-    {
-        let cause = match (&verdict.failure, verdict.terminal_reason) {
+    if is_error && let Some(fields) = end.as_object_mut() {
+        let cause = match (&verdict.failure, word) {
             (Some(failure), _) if is_beyond_repair(failure) => "other",
             (Some(failure), _) => trouble(failure.status),
             (None, "aborted_tools" | "aborted_streaming") => "cut_off",
@@ -227,7 +233,7 @@ fn end(result: &SimResult, cost_usd: f64) -> Value {
             Ok(said) => said.clone(),
             Err(errors) => errors.first().cloned().unwrap_or_default(),
         };
-        let failed = json!({ "cause": cause, "word": verdict.terminal_reason, "text": text });
+        let failed = json!({ "cause": cause, "word": word, "text": text });
         fields.insert("failed".to_owned(), failed);
     }
     json!({ "end": end })
