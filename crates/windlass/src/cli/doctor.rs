@@ -28,7 +28,7 @@ const EXAMPLES: &str = "\
 Examples:
   windlass doctor
   windlass doctor --json
-  windlass doctor --conformance                  test your agent CLIs on a scripted model
+  windlass doctor --conformance                  test them on a scripted model
   windlass doctor --conformance --driver codex";
 
 /// Check which agent CLIs are installed and what each can do

@@ -66,7 +66,7 @@ fn why_a_run_within_it_was_cancelled_is_said_in_words() {
     going.wait_for("run.waiting");
     assert_eq!(place.go(&["cancel", &child]).code, 0);
     let ran = going.end();
-    let words = format!("run {child} is cancelled: by the user");
+    let words = format!("run {child} was cancelled: by the user");
     assert!(ran.stdout.contains(&words), "{ran}");
 }
 
