@@ -2,7 +2,7 @@
 //!
 //! A script has the model's answers, turn by turn. Any CLI can play them. Afterwards one reads the requests:
 //!
-//! ```
+//! ```no_run
 //! use windlass_pawl::model::{ScriptedModel, say, shell};
 //!
 //! let model = ScriptedModel::script([shell("ls"), say("done").tokens(900, 30).cached(100)])

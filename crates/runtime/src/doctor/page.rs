@@ -84,7 +84,11 @@ The tables are measured on these versions. Other versions work as long as their 
 const BEHAVIOURS: &str = "
 ## What the tests show
 
-The conformance tests run each CLI under Windlass, with a scripted model on this machine. A number refers to the notes below the table.
+The conformance tests run each CLI under Windlass, with a scripted model on this machine. `windlass doctor --conformance` runs the same on the CLIs that
+you have installed.
+
+- `passed`: it works. A number refers to the notes below the table, which say what is different.
+- `not possible`: the CLI cannot do it. The note says why, and the test shows that Windlass refuses it or says so.
 
 ";
 
