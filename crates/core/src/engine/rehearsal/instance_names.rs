@@ -102,7 +102,13 @@ fn without_block(name: &str, id: &str, mark: InstanceMark, ranges: &[MarkRange<'
             format!("the name of `{id}` has only {}", counted(number, "attempt number"))
         }
     };
-    ImpossibleInstance { text: format!("`{name}` never runs: {why}"), hint: Some(format!("write `{id}`")) }
+    let hint = format!("write `{}`", in_caller(name, id));
+    ImpossibleInstance { text: format!("`{name}` never runs: {why}"), hint: Some(hint) }
+}
+
+/// Returns the name of a node without marks: `caller/q` for `caller/q@3`.
+fn in_caller(name: &str, id: &str) -> String {
+    name.rsplit_once('/').map_or_else(|| id.to_owned(), |(caller, _)| format!("{caller}/{id}"))
 }
 
 /// Returns the marks that the name of an execution can have, in their order.
@@ -175,11 +181,11 @@ impl MarkRange<'_> {
             (InstanceMark::Iteration(number), InstanceMark::Iteration(first)) => (number, first, "iteration"),
             (InstanceMark::Attempt(number), InstanceMark::Attempt(first)) => (number, first, "attempt"),
             (InstanceMark::Iteration(_), InstanceMark::Attempt(_)) => {
-                let hint = format!("write the attempt of `{block}` first: `{id}~1@2`");
+                let hint = format!("write the attempt of `{block}` first: `{}~1@2`", in_caller(name, id));
                 return never(format!("the attempt of `{block}` is missing"), Some(hint));
             }
             (InstanceMark::Attempt(_), InstanceMark::Iteration(_)) => {
-                let hint = format!("write the iteration of `{block}` first: `{id}@1~2`");
+                let hint = format!("write the iteration of `{block}` first: `{}@1~2`", in_caller(name, id));
                 return never(format!("the iteration of `{block}` is missing"), Some(hint));
             }
         };
@@ -187,7 +193,10 @@ impl MarkRange<'_> {
             return never(format!("the first {unit} is 1"), None);
         }
         if number < first {
-            let hint = format!("write `{}`", name.strip_suffix("~1").unwrap_or(id));
+            let hint = format!(
+                "write `{}`",
+                name.strip_suffix("~1").map_or_else(|| in_caller(name, id), str::to_owned)
+            );
             return never(format!("the first {unit} of `{block}` has no number"), Some(hint));
         }
         let last = self.last.filter(|last| u64::from(number) > *last)?;
@@ -198,4 +207,15 @@ impl MarkRange<'_> {
 
 fn counted(number: usize, unit: &str) -> String {
     format!("{number} {unit}{}", if number == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hint_names_the_workflow_that_is_called() {
+        assert_eq!(in_caller("k/q@3", "q"), "k/q");
+        assert_eq!(in_caller("q@3", "q"), "q");
+    }
 }

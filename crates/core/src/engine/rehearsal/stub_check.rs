@@ -224,7 +224,10 @@ fn misfit(target: &StubTarget<'_>, value: &Value) -> Option<(String, Option<Stri
     let path = &target.path;
     let no_value = |hint: &str| Some((format!("`{path}` gives no value"), Some(hint.to_owned())));
     match target.node.kind.shape().value() {
-        GivenValue::OnlyText => no_value("give its output as text"),
+        GivenValue::OnlyText if target.node.kind.shape().stub_fields().contains(&StubField::Stdout) => {
+            no_value("give its `stdout`, or add a `schema` to the node")
+        }
+        GivenValue::OnlyText => no_value("give its `text`"),
         GivenValue::Answer(None) => no_value("give its `text`, or add a `schema` to the node"),
         GivenValue::Answer(Some(schema)) => {
             let errors: Vec<String> =

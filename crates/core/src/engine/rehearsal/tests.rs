@@ -262,6 +262,10 @@ fn mistakes_in_stubs_are_found_before_anything_is_walked() {
         problems("work", verdict(true)),
         found("`work` gives no value", Some("give its `text`, or add a `schema` to the node"))
     );
+    assert_eq!(
+        problems("gate", verdict(true)),
+        found("`gate` gives no value", Some("give its `stdout`, or add a `schema` to the node"))
+    );
     let odd = Stub { value: Some(json!({"ok": "yes"})), ..Stub::default() };
     let misfits = problems("review", odd);
     let [(text, None)] = misfits.as_slice() else { panic!("{misfits:?}") };
