@@ -1,7 +1,10 @@
 //! A cancelled or killed run leaves no process, and a crashed one continues the conversation.
 
+use std::fs;
+use std::path::{Path, PathBuf};
+
 use rustix::process::Signal;
-use windlass_testkit::{Gate, Model, hang, require_agent, say, shell};
+use windlass_testkit::{Gate, Model, hang, recipe, require_agent, say, shell};
 
 use crate::stage::{MINUTE, Stage};
 
@@ -16,6 +19,22 @@ fn a_cancelled_run_leaves_no_process() {
 
     ended.assert_ended(130, "interrupted", "user");
     stage.assert_nobody_left();
+    let mut kept = files_below(stage.sealed.root());
+    // The program itself has the key of the tests' recipes.
+    kept.retain(|file| !file.starts_with(stage.sealed.state().join("windlass/bin")));
+    assert!(kept.len() > 10, "the run left files: {kept:?}");
+    let has_key = |file: &PathBuf| {
+        fs::read(file).is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains(recipe::KEY))
+    };
+    let with_key: Vec<&PathBuf> = kept.iter().filter(|file| has_key(file)).collect();
+    assert!(with_key.is_empty(), "the key of the environment is in {with_key:?}");
+}
+
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let paths = fs::read_dir(folder).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
+    let is_folder = |path: &PathBuf| path.is_dir() && !path.is_symlink();
+    let (folders, files): (Vec<PathBuf>, Vec<PathBuf>) = paths.partition(is_folder);
+    files.into_iter().chain(folders.iter().flat_map(|folder| files_below(folder))).collect()
 }
 
 #[test]

@@ -118,6 +118,8 @@ fn arguments(
         "features.hooks=true".to_owned(),
         // With a terminal the agent could type commands into a shell that it may use, and no hook is asked.
         "features.unified_exec_tty=false".to_owned(),
+        // A snapshot is a file with the whole environment and its keys. Codex removes it only when it ends by itself.
+        "features.shell_snapshot=false".to_owned(),
         r#"approval_policy="never""#.to_owned(),
         // Codex would wait for a network without an end. Windlass retries as its own settings say.
         "features.unbounded_connection_retries=false".to_owned(),

@@ -45,10 +45,10 @@ fn about(screen: Terminal, description: &str) -> Vec<String> {
     lines
 }
 
-/// Collects a word from each session, in the order of the nodes and without duplicates.
+/// Collects a word from each session, in the order of the nodes and without duplicates. `ids_in` begins with the last.
 fn each(spec: &Spec, of: impl Fn(&SessionSettings) -> String) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
-    let in_order = ids_in(&spec.body).into_iter().filter_map(|node| spec.sessions.get(&node));
+    let in_order = ids_in(&spec.body).into_iter().rev().filter_map(|node| spec.sessions.get(&node));
     // Sessions of `finally` are not in the body.
     for word in in_order.chain(spec.sessions.values()).map(of) {
         if !words.contains(&word) {

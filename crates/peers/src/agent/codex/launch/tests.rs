@@ -113,6 +113,8 @@ fn a_turn_starts_with_its_prompt_as_a_file_and_its_settings_as_a_layer() {
             "-c",
             "features.unified_exec_tty=false",
             "-c",
+            "features.shell_snapshot=false",
+            "-c",
             "approval_policy=\"never\"",
             "-c",
             "features.unbounded_connection_retries=false",
