@@ -52,6 +52,8 @@ and everything that it starts may write only
 - in `/tmp`, `/var/tmp` and `TMPDIR`, and to devices such as `/dev/null`;
 - in the session's own folders below the folder of the run, and for Gemini to the files of your login, which the CLI renews.
 
+Without a worktree an agent can therefore write a hook into `.git/hooks`, which git runs with all your rights at your next commit. With `--worktree` it cannot.
+
 So a build that must write into your home, such as a download into `~/.cargo`, fails in `strict`. The kernel does not refuse changes of a file's mode and times.
 Without Landlock (Linux before 6.2, or switched off), `windlass doctor` says `no`, and nothing limits these writes. Claude Code and OpenCode keep their
 login, history and caches in folders of yours, so Windlass cannot limit them like this.
@@ -63,13 +65,15 @@ const FOLDERS: &str = "
 ## What a run leaves in your folders
 
 A run never changes or removes a file of your settings, also if you cancel it or something kills Windlass. Codex, OpenCode, Copilot and Gemini work
-with a home of the run and add no file to your home or your configuration folder. Two drivers use your folders, so that your login works and you can open a
-session with the CLI itself afterwards:
+with a home of the run, so their settings and conversations stay out of yours. These files are added nevertheless:
 
 | driver | what the CLI adds or updates | why |
 |---|---|---|
 | `claude` | `.claude.json`, `backups/`, `plugins/` and `projects/` in your `~/.claude` or `$CLAUDE_CONFIG_DIR` | the login, the history of sessions that `--resume` reads, caches |
+| `copilot` | `copilot/pkg/` and `Microsoft/DeveloperTools/` in your `~/.cache` | a version of the CLI unpacks itself (240 MB) when it starts for the first time, as it does without Windlass |
 | `acp` | the CLI's own history, logs, locks and caches: `~/.copilot/session-*` and `logs/`, `~/.gemini/history/` and `tmp/`, `~/.npm/_cacache/` | the protocol has no setting for another home |
+
+`windlass doctor` starts each CLI with your home to ask for its version, so Copilot may unpack itself then, and Codex may leave a lock in `~/.codex/tmp`.
 
 Tests compare every file below the home and the configuration folder before a run and after its end, with each CLI.
 ";
