@@ -11,7 +11,7 @@ fn played() -> (Place, String) {
         {"steps": [
             say("I look `first`."),
             {"bash": "echo one > made.txt"},
-        ], "usage": {"input": 7, "output": 5}},
+        ], "usage": {"input": 7, "output": 5, "cache_read": 3}},
         last_turn(),
     ]));
     let ran = place.go(&["loop", "Do the work", "--json", "--check", "test -f made.txt"]);
@@ -66,7 +66,7 @@ fn a_trace_has_a_span_for_the_run_its_turns_and_its_tools() {
     };
     assert_eq!((of("invoke_workflow").len(), of("invoke_agent").len()), (1, 2));
     assert!(!of("execute_tool").is_empty());
-    let spent = json!({"key": "gen_ai.usage.input_tokens", "value": {"intValue": "7"}});
+    let spent = json!({"key": "gen_ai.usage.input_tokens", "value": {"intValue": "10"}});
     assert!(
         of("invoke_agent")[0]["attributes"].as_array().unwrap().contains(&spent),
         "{:?}",

@@ -83,7 +83,10 @@ impl Trace {
         match event {
             AgentEvent::SessionInit { model, session, .. } => {
                 if let Some(turn) = self.find(&turn_key(run, effect)) {
-                    turn.attributes.insert("gen_ai.response.model", json!(model));
+                    // Not every CLI names its model.
+                    if !model.is_empty() {
+                        turn.attributes.insert("gen_ai.response.model", json!(model));
+                    }
                     turn.attributes.insert("gen_ai.conversation.id", json!(session));
                 }
             }
@@ -168,8 +171,10 @@ impl Trace {
         // The usage of a whole conversation is not the usage of this turn.
         if !end.usage_is_cumulative {
             let usage = &end.usage;
+            // The conventions count cached tokens as input, too.
+            let cached = usage.cache_read_tokens.saturating_add(usage.cache_write_tokens);
             for (name, tokens) in [
-                ("gen_ai.usage.input_tokens", usage.input_tokens),
+                ("gen_ai.usage.input_tokens", usage.input_tokens.saturating_add(cached)),
                 ("gen_ai.usage.output_tokens", usage.output_tokens),
                 ("gen_ai.usage.cache_read.input_tokens", usage.cache_read_tokens),
                 ("gen_ai.usage.cache_creation.input_tokens", usage.cache_write_tokens),
@@ -250,6 +255,7 @@ fn attribute(name: &str, value: &Value) -> Value {
         // OTLP writes whole numbers as text.
         Value::Number(number) => json!({"intValue": number.to_string()}),
         Value::String(text) => json!({"stringValue": text}),
+        Value::Bool(yes) => json!({"boolValue": yes}),
         other => json!({"stringValue": other.to_string()}),
     };
     json!({"key": name, "value": value})
