@@ -324,7 +324,7 @@ pub(super) const REFERENCE: &[SettingReference] = &[
         value: ValueType::Text,
         meaning: "The model of this driver, by the name that its CLI uses. The setting `model`, the workflow and `--model` win over it, \
                   except for a driver that takes work over, and where the driver does not know their name.",
-        example: "\"gpt-5.2-codex\"",
+        example: "\"sonnet\"",
         flag: None,
         widens: Widens::No,
     },
