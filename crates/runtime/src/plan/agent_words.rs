@@ -68,11 +68,11 @@ mod tests {
 
     #[test]
     fn a_command_has_words() {
-        let base = Path::new("/work");
+        let base = Path::new("/repo");
         let rows: [(&str, &str, &[&str]); 7] = [
             ("opencode acp", "opencode", &["acp"]),
             ("  gemini   --acp ", "gemini", &["--acp"]),
-            ("bin/agent --name 'two words' ''", "/work/bin/agent", &["--name", "two words", ""]),
+            ("bin/agent --name 'two words' ''", "/repo/bin/agent", &["--name", "two words", ""]),
             (r#"/opt/agent "a \"b\" \n $HOME" c\ d"#, "/opt/agent", &[r#"a "b" \n $HOME"#, "c d"]),
             ("'/opt/my agents/one' acp", "/opt/my agents/one", &["acp"]),
             ("agent $(touch x); rm *", "agent", &["$(touch", "x);", "rm", "*"]),

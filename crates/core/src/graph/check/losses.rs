@@ -35,11 +35,14 @@ fn unknown_cost(
     (driver, known): (&EntityDriver<'_>, &CheckContext<'_>),
     found: &mut GraphDiagnostics,
 ) {
+    if driver.reports_cost {
+        return;
+    }
     let is_around = |other: &&OutlineNode<'_>| other.at <= node.at && node.at < other.end.max(other.at + 1);
     let mut around = outline.nodes.iter().filter(is_around).map(|other| &other.node.budget);
     let is_limited =
         outline.workflow.budget.cost_usd.is_some() || around.any(|budget| budget.cost_usd.is_some());
-    if driver.reports_cost || !is_limited {
+    if !is_limited {
         return;
     }
     let configured = known.driver_models.get(driver.name).filter(|_| models.is_empty());

@@ -28,25 +28,29 @@ fn when(node: &OutlineNode<'_>, found: &mut GraphDiagnostics) {
 
 /// Reports conditions on `iteration` that no iteration of the loop or list meets.
 fn bounded(outline: &Outline<'_>, node: &OutlineNode<'_>, found: &mut GraphDiagnostics) {
-    let never = |condition: &Expression, most: u32| {
+    let possible = |condition: &Expression| {
         let possible = names_in(condition).ok().map(|names| names.if_true.iterations);
-        possible.is_some_and(|possible| {
-            possible != IterationRange::NONE && possible.and(IterationRange::up_to(most)).is_empty()
-        })
+        possible.filter(|possible| ![IterationRange::NONE, IterationRange::ALL].contains(possible))
     };
+    let is_beyond =
+        |possible: IterationRange, most: u32| possible.and(IterationRange::up_to(most)).is_empty();
     let iterations = |most: u32| format!("there are at most {most} iterations");
     if let NodeKind::Loop(LoopNode { until, max, .. }) = &node.node.kind {
         // A `max` of 1 may stand for one that could not be read.
-        let never = |until: &&Expression| *max > 1 && never(until, *max);
+        let never = |until: &&Expression| {
+            *max > 1 && possible(until).is_some_and(|possible| is_beyond(possible, *max))
+        };
         for index in until.iter().enumerate().filter(|(_, until)| never(until)).map(|(index, _)| index) {
             let text = format!("`until` is never true: {}", iterations(*max));
             found.node(node, GraphDiagnostic::warning(None, "loop.until", text).item(index));
         }
     }
-    let most = around(outline, node).and_then(|block| most_iterations(&block.node.kind));
     for (field, condition) in [("when", node.node.when.as_ref()), ("if", condition_of(&node.node.kind))] {
-        let Some((condition, most)) = condition.zip(most) else { continue };
-        if node.when != Some(false) && never(condition, most) {
+        // The search for the block looks at all nodes before, so only a condition on iterations pays for it.
+        let Some(possible) = condition.and_then(possible) else { continue };
+        let most = around(outline, node).and_then(|block| most_iterations(&block.node.kind));
+        let Some(most) = most else { continue };
+        if node.when != Some(false) && is_beyond(possible, most) {
             let text = match field {
                 "when" => format!("this node never runs: {}", iterations(most)),
                 _ => format!("the condition is never true: {}", iterations(most)),
